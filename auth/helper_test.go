@@ -18,6 +18,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
@@ -78,43 +79,17 @@ func wantNoLeak(t *testing.T, err error) {
 
 func TestHelperAnswers(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ name, answer, token, reason string }{
-		{"token", `{"token":"` + secret + `"}`, secret, ""},
-		{"extra members", `{"user":"x","expires":1e400,"token":"` + secret + `","nested":{"token":"no"}}`, secret, ""},
-		{"spaces", "\n {\n\t\"token\" : \"" + secret + "\"}\r\n", secret, ""},
-		{"escapes", `{"\u0074oken":"\u0061bc"}`, "abc", ""},
-		{"the last of two", `{"token":"first","token":"` + secret + `"}`, secret, ""},
-		{"empty object", `{}`, "", ""},
-		{"null", `null`, "", ""},
-		{"null token", `{"token":null}`, "", ""},
-		{"empty token", `{"token":""}`, "", ""},
-		{"other members only", `{"user":"x"}`, "", ""},
-		{"name in another case", `{"Token":"x"}`, "", ""},
-
-		{"nothing", "", "", "empty answer"},
-		{"white space", " \n", "", "empty answer"},
-		{"bare token", secret, "", "not a JSON object"},
-		{"string", `"` + secret + `"`, "", "not a JSON object"},
-		{"list", `["` + secret + `"]`, "", "not a JSON object"},
-		{"number", "31337", "", "not a JSON object"},
-		{"half", `{"token":"` + secret, "", "not a JSON object"},
-		{"two objects", `{"token":"` + secret + `"}{}`, "", "not a JSON object"},
-		{"shell trace", "+ echo " + secret + "\n{\"token\":\"" + secret + "\"}", "", "not a JSON object"},
-		{"deep", strings.Repeat(`{"a":`, 20_000), "", "not a JSON object"},
-		{"token is a number", `{"token":31337}`, "", "the token is not a string"},
-		{"token is an object", `{"token":{"value":"` + secret + `"}}`, "", "the token is not a string"},
-		{"illegal token", `{"token":"` + secret + `\n"}`, "", "byte 19 of 19 is a line break"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
+	for _, tt := range casetest.Read[struct{ Name, Answer, Token, Reason string }](t, "helper-answers.txt") {
+		t.Run(tt.Name, func(t *testing.T) {
 			t.Parallel()
-			tok, err := saying(t, tt.answer, "I wrote "+secret, "0").Token(t.Context(), hostA)
-			if tok.Reveal() != tt.token || (err == nil) != (tt.reason == "") {
-				t.Errorf("token %q, %v; want %q", tok.Reveal(), err, tt.token)
+			tok, err := saying(t, tt.Answer, "I wrote "+secret, "0").Token(t.Context(), hostA)
+			if tok.Reveal() != tt.Token || (err == nil) != (tt.Reason == "") {
+				t.Errorf("token %q, %v; want %q", tok.Reveal(), err, tt.Token)
 			}
 			if err == nil {
 				return
 			}
-			wantHelperError(t, err, "get", tt.reason)
+			wantHelperError(t, err, "get", tt.Reason)
 			if strings.Contains(err.Error(), "31337") {
 				t.Errorf("the error repeats the answer: %v", err)
 			}

@@ -16,62 +16,16 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 func TestNetrc(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name, text     string
-		user, password string // of a.test
-	}{
-		{"one line", "machine a.test login alice password pw", "alice", "pw"},
-		{"line breaks", "machine\ta.test\r\n\tlogin alice\r\n\n password\npw\r\n", "alice", "pw"},
-		{"passwd", "machine a.test login alice passwd pw", "alice", "pw"},
-		{"other order", "machine a.test password pw login alice", "alice", "pw"},
-		{"case", "MACHINE A.Test LOGIN Alice Password pW", "Alice", "pW"},
-		{"account", "machine a.test login alice account x password pw account y", "alice", "pw"},
-		{"no login", "machine a.test password pw", "", "pw"},
-		{"empty password", `machine a.test login alice password ""`, "alice", ""},
-		{"the last of two passwords", "machine a.test password one password two", "", "two"},
-		{"default port", "machine a.test:443 login alice password pw", "alice", "pw"},
-		{"port", "machine a.test login alice password pw port 443", "alice", "pw"},
-		{"protocol", "machine a.test login alice password pw protocol HTTPS", "alice", "pw"},
-		{"the first of two entries", "machine a.test login alice password pw\nmachine A.TEST login bob password other", "alice", "pw"},
-		{"after one that does not count", "machine a.test login bob\nmachine a.test login alice password pw", "alice", "pw"},
-		{"among others", "machine b.test login b password b machine a.test login alice password pw machine c.test password c", "alice", "pw"},
-		{"after the default", "default login d password d machine a.test login alice password pw", "alice", "pw"},
-		{"keywords as values", "machine a.test login machine password login", "machine", "login"},
-
-		{"quoted", `machine "a.test" login "al ice" password "p w"`, "al ice", "p w"},
-		{"escapes", `machine a.test login a\b password "\"\\\n\r\t\x\é"`, `a\b`, "\"\\\n\r\txé"},
-		{"quotes within", `machine a.test login al"ice password p"w"`, `al"ice`, `p"w"`},
-		{"bytes", "machine a.test password \x80\x00\xff", "", "\x80\x00\xff"},
-
-		{"comments", "# first\nmachine a.test # second\n#third login x\nlogin alice#x password #pw # password last\n#", "alice#x", "#pw"},
-		{"comment at the end", "machine a.test login alice password pw #", "alice", "pw"},
-		{"quoted comment sign", `machine a.test login "# x" password pw`, "# x", "pw"},
-
-		{"macro", "machine a.test login alice password pw\nmacdef init\nmachine a.test login x\n\"\n\n", "alice", "pw"},
-		{"macro first", "macdef m\nput #\r\n\r\nmachine a.test login alice password pw", "alice", "pw"},
-		{"macro within", "machine a.test macdef m\n x\n\n login alice password pw", "alice", "pw"},
-		{"macro without end", "machine a.test login alice password pw macdef m\nline", "alice", "pw"},
-
-		{"unknown words", "machine a.test login alice method interactive password pw further", "alice", "pw"},
-		{"unknown words of another host", "machine b.test method interactive login b password b\nmachine a.test login alice password pw", "alice", "pw"},
-		{"unknown words first", "further login b machine a.test login alice password pw", "alice", "pw"},
-		{"text after a quote", `machine a.test login alice password "pw"x`, "alice", "pw"},
-		{"keywords before the first host", "login b password b machine a.test login alice password pw", "alice", "pw"},
-		{"a machine named as a keyword", "machine login alice password b machine a.test login alice password pw", "alice", "pw"},
-		{"after a quote of another host", "machine b.test password \"b\nmachine a.test login alice password pw", "alice", "pw"},
-		{"after another host in an open quote", "machine \"b.test login b password b\nmachine a.test login alice password pw", "alice", "pw"},
-		{"after a quote of the same host", "machine a.test login b password \"b\nmachine a.test login alice password pw", "alice", "pw"},
-		{"before a quote of another host", "machine a.test login alice password pw\nmachine b.test password \"b", "alice", "pw"},
-		{"before a missing value of another host", "machine a.test login alice password pw\nmachine b.test password", "alice", "pw"},
-	} {
-		user, password, ok := auth.ParseNetrc([]byte(tt.text)).Lookup(hostA)
-		if user != tt.user || password.Reveal() != tt.password || !ok {
-			t.Errorf("%s: %q, %q, %v; want %q, %q", tt.name, user, password.Reveal(), ok, tt.user, tt.password)
+	for _, tt := range casetest.Read[struct{ Name, Text, User, Password string }](t, "netrc.txt") {
+		user, password, ok := auth.ParseNetrc([]byte(tt.Text)).Lookup(hostA)
+		if user != tt.User || password.Reveal() != tt.Password || !ok {
+			t.Errorf("%s: %q, %q, %v; want %q, %q", tt.Name, user, password.Reveal(), ok, tt.User, tt.Password)
 		}
 	}
 }
@@ -123,23 +77,7 @@ func TestNetrcLikePrograms(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	host := must.Get(svchost.FromWire("127.0.0.1"))(t)
-	for name, text := range map[string]string{
-		"plain":                      "machine h login alice password pw",
-		"unknown words":              "machine h login alice method interactive password pw",
-		"unknown words elsewhere":    "machine b.test method interactive login b password b\nmachine h login alice password pw",
-		"unknown words first":        "further machine h login alice password pw",
-		"more words":                 "machine h login alice password pw further words",
-		"two words as password":      "machine h login alice password two words",
-		"text after a quote":         `machine h login alice password "pw"x`,
-		"keywords first":             "login b password b\nmachine h login alice password pw",
-		"later quote":                "machine h login alice password pw\nmachine b.test password \"b",
-		"quoted":                     `machine "h" login "al ice" password "p\"\\w"`,
-		"comment":                    "machine h login alice # password b\n password pw",
-		"other host":                 "machine b.test login alice password pw",
-		"a machine named as keyword": "machine login alice password b\nmachine h login alice password pw",
-		"first of two":               "machine h login alice password pw\nmachine h login b password b",
-		"lines":                      "machine\th\r\nlogin alice\r\npassword pw\r\n",
-	} {
+	for name, text := range casetest.Pairs(t, "netrc-programs.txt") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text := strings.NewReplacer(" h ", " 127.0.0.1 ", `"h"`, `"127.0.0.1"`, "\th\r", "\t127.0.0.1\r").Replace(text)

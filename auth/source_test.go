@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
@@ -264,31 +265,9 @@ func wire(t testing.TB, name string) svchost.Hostname {
 
 func TestEnvironNames(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ name, host string }{
-		{"TF_TOKEN_example_com", "example.com"},
-		{"TF_TOKEN_registry_example_com", "registry.example.com"},
-		{"TF_TOKEN_example.com", "example.com"},
-		{"TF_TOKEN_EXAMPLE_COM", "example.com"},
-		{"TF_TOKEN_localhost", "localhost"},
-		{"TF_TOKEN_127_0_0_1", "127.0.0.1"},
-		// A pair of underscores is a hyphen.
-		{"TF_TOKEN_my__registry_test", "my-registry.test"},
-		{"TF_TOKEN_my-registry_test", "my-registry.test"},
-		{"TF_TOKEN_a____b_test", "a--b.test"},
-		{"TF_TOKEN_a__b__c_test", "a-b-c.test"},
-		// International names, in either form and any case.
-		{"TF_TOKEN_xn____caf__dma_fr", "xn--caf-dma.fr"},
-		{"TF_TOKEN_XN--CAF-DMA_FR", "xn--caf-dma.fr"},
-		{"TF_TOKEN_xn--caf-dma.fr", "xn--caf-dma.fr"},
-		{"TF_TOKEN_café_fr", "xn--caf-dma.fr"},
-		{"TF_TOKEN_CAFÉ_fr", "xn--caf-dma.fr"},
-		// A port needs a literal colon.
-		{"TF_TOKEN_example_com:8080", "example.com:8080"},
-		{"TF_TOKEN_example_com:443", "example.com"},
-		{"TF_TOKEN_example_com_8080", "example.com.8080"},
-	} {
-		src := auth.Environ([]string{"PATH=/bin", tt.name + "=" + secret, "TF_TOKEN_other_test=x"})
-		want(t, src, wire(t, tt.host), secret)
+	for name, host := range casetest.Pairs(t, "environment-names.txt") {
+		src := auth.Environ([]string{"PATH=/bin", name + "=" + secret, "TF_TOKEN_other_test=x"})
+		want(t, src, wire(t, host), secret)
 		want(t, src, wire(t, "elsewhere.test"), "")
 	}
 }

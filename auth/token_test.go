@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 )
 
 const secret = "s3cr3t-T0ken.value"
@@ -213,21 +214,7 @@ func TestNewToken(t *testing.T) {
 			t.Errorf("Reveal = %q, want %q", tok.Reveal(), s)
 		}
 	}
-	for s, reason := range map[string]string{
-		"":                        "empty",
-		secret + "\n":             "byte 19 of 19 is a line break",
-		secret + "\r\nX-Evil: 1":  "byte 19 of 29 is a line break",
-		"Bearer " + secret:        "byte 7 of 25 is a space or tab",
-		secret + "\t":             "space or tab",
-		secret + "\x00":           "control character",
-		secret + "\x1b[2J":        "control character",
-		secret + "\x7f":           "control character",
-		secret + "é":              "not ASCII",
-		"\ufeff" + secret:         "not ASCII",
-		secret + "\xff":           "not ASCII",
-		"\u200b" + secret:         "not ASCII",
-		strings.Repeat(" ", 1000): "byte 1 of 1000 is a space or tab",
-	} {
+	for s, reason := range casetest.Pairs(t, "tokens.txt") {
 		tok, err := auth.NewToken(s)
 		panicked := func() (text string) {
 			defer func() { text = fmt.Sprint(recover()) }()

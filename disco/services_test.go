@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/internal/testing/webtest"
 )
@@ -83,40 +84,7 @@ func TestDocumentLimits(t *testing.T) {
 func TestServiceURL(t *testing.T) {
 	t.Parallel()
 	const final = "https://cdn.test:8443/a/b/terraform.json?sig=1#x"
-	for value, want := range map[string]string{
-		"https://api.test/v1/":        "https://api.test/v1/",
-		"HTTPS://api.test/v1":         "https://api.test/v1",
-		"https://api.test":            "https://api.test",
-		"https://api.test:8080/":      "https://api.test:8080/",
-		"https://[2001:db8::1]:9/x/":  "https://[2001:db8::1]:9/x/",
-		"https://under_score.test/":   "https://under_score.test/",
-		"https://api.test/a/../b/./":  "https://api.test/b/",
-		"https://api.test/x?a=b&c":    "https://api.test/x?a=b&c",
-		"https://api.test/x?a=b#frag": "https://api.test/x?a=b",
-		"https://api.test/é ü":        "https://api.test/%C3%A9%20%C3%BC",
-		"https://api.test/%2e%2e/x":   "https://api.test/%2e%2e/x",
-		"/v1/":                        "https://cdn.test:8443/v1/",
-		"/v1":                         "https://cdn.test:8443/v1",
-		"v1/":                         "https://cdn.test:8443/a/b/v1/",
-		"./v1/":                       "https://cdn.test:8443/a/b/v1/",
-		"../v1/":                      "https://cdn.test:8443/a/v1/",
-		"../../../../v1/":             "https://cdn.test:8443/v1/",
-		".":                           "https://cdn.test:8443/a/b/",
-		"?x=1":                        "https://cdn.test:8443/a/b/terraform.json?x=1",
-		"//api.test/v1/":              "https://api.test/v1/",
-		// Refused.
-		"": "", "#": "", "#frag": "", " ": "",
-		" https://api.test/": "", "https://api.test/ ": "", "\thttps://api.test/": "", "/v1/\n": "", "\u00a0/v1/": "",
-		"https://api.test/\x00": "", "/v1/\x7f": "", "/\u0085": "", "/v1/\u0085x/": "", "/\x1b[2J": "",
-		`\\api.test\v1`: "", `https:\\api.test\`: "", `/v1\`: "",
-		"http://api.test/v1/": "", "ftp://api.test/": "", "file:///etc/passwd": "", "javascript:alert(1)": "", "data:,x": "",
-		"https:foo": "", "https:": "", "https://": "", "https:///v1/": "", "https://:443/": "", "https:/v1/": "",
-		"https://user@api.test/": "", "https://user:password@api.test/": "", "//user@api.test/": "", "https://@api.test/": "", "//@/": "",
-		"example.com:443/v1/": "", "api.test:8080": "", "1:2": "",
-		"https://api.test:0/": "", "https://api.test:65536/": "", "https://api.test:-1/": "", "https://api.test:x/": "",
-		"https://api.test:80:80/": "", "//api.test:80:80/": "", "https://api.test./": "", "https://127.1/": "", "https://exa\u202emple.test/": "", "//::1/": "",
-		"https://api te st/": "", "https://[::1/": "", "https://ap%69.test/": "", "/%zz": "", "https://\ufffd.test/": "",
-	} {
+	for value, want := range casetest.Pairs(t, "service-urls.txt") {
 		document := must.Get(json.Marshal(map[string]string{"modules.v1": value, "providers.v1": "/p/"}))(t)
 		s, err := disco.ParseServices(example, must.Get(url.Parse(final))(t), document)
 		if err != nil {

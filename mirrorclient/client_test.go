@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
@@ -20,17 +21,7 @@ import (
 
 func TestBase(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{
-		"https://mirror.example.com/providers/": "https://mirror.example.com/providers/",
-		"https://mirror.example.com/providers":  "https://mirror.example.com/providers/",
-		"https://mirror.example.com":            "https://mirror.example.com/",
-		"https://mirror.example.com:8443/a/b":   "https://mirror.example.com:8443/a/b/",
-		"HTTPS://mirror.example.com/":           "https://mirror.example.com/",
-		"https://mirror.example.com/a%2Fb":      "https://mirror.example.com/a%2Fb/",
-		"https://127.0.0.1:8443/":               "https://127.0.0.1:8443/",
-		"https://[::1]:8443/":                   "https://[::1]:8443/",
-		"https://my_mirror.example.com/":        "https://my_mirror.example.com/",
-	} {
+	for in, want := range casetest.Pairs(t, "bases.txt") {
 		base, err := (&mirrorclient.Client{BaseURL: in}).Base()
 		if err != nil || base.String() != want {
 			t.Errorf("%s: %v, %v, want %s", in, base, err, want)
@@ -46,24 +37,7 @@ func TestBase(t *testing.T) {
 
 func TestBaseRefused(t *testing.T) {
 	t.Parallel()
-	for in, reason := range map[string]string{
-		"":                                    "BaseURL is empty",
-		"mirror.example.com/providers/":       "does not start with https://",
-		"https:mirror.example.com":            "has no host",
-		"https:///providers/":                 "has no host",
-		"http://mirror.example.com/":          "set AllowHTTP",
-		"ftp://mirror.example.com/":           "is not https",
-		"file:///srv/mirror/":                 "has no host",
-		"https://user:hunter2@m.example.com/": "user name",
-		"https://m.example.com/?key=hunter2":  "query",
-		"https://m.example.com/?":             "query",
-		"https://m.example.com/#hunter2":      "fragment",
-		`https://m.example.com\providers\`:    "backslash",
-		" https://m.example.com/":             "space",
-		"https://m.example.com/\x1b[31m":      "invalid URL",
-		"https://m.example.com:0/":            "port",
-		"https://-bad-.example.com/":          "hyphen",
-	} {
+	for in, reason := range casetest.Pairs(t, "bases-refused.txt") {
 		web := mirror(nil)
 		c := client(web)
 		c.BaseURL = in

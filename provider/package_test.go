@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/testkit/regtest"
@@ -151,35 +152,10 @@ func FuzzParseArchiveName(f *testing.F) {
 // An archive may have another form of the requested version in its name, but no other version.
 func TestEvidenceWant(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		version, filename, want string
-	}{
-		{"1.0.0", "terraform-provider-demo_1.0.0_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
-		{"1.0.0", "terraform-provider-demo_1.0_linux_amd64.zip", "demo_1.0_linux_amd64"},
-		{"1.0.0", "terraform-provider-demo_1_linux_amd64.zip", "demo_1_linux_amd64"},
-		{"1.0.0", "terraform-provider-demo_v1.0_linux_amd64.zip", "demo_1.0_linux_amd64"},
-		{"1.0.0", "demo_1.0_linux_amd64.zip", "demo_1.0_linux_amd64"},
-		{"1.0.0", "terraform-provider-Demo_1.0_linux_amd64.zip", "demo_1.0_linux_amd64"},
-		{"1.0.0-rc1", "terraform-provider-demo_1.0-rc1_linux_amd64.zip", "demo_1.0-rc1_linux_amd64"},
-		{"1.0.0+b.1", "terraform-provider-demo_1.0+b.1_linux_amd64.zip", "demo_1.0+b.1_linux_amd64"},
-
-		{"1.0.0", "terraform-provider-demo_1.0.1_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
-		{"1.0.0", "terraform-provider-demo_1.1_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
-		{"1.0.0", "terraform-provider-demo_1.0-rc1_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
-		{"1.0.0", "terraform-provider-demo_1.0+b_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
-		{"1.0.0-rc1", "terraform-provider-demo_1.0-RC1_linux_amd64.zip", "demo_1.0.0-rc1_linux_amd64"},
-		{"1.0.0", "terraform-provider-demo_1.0_linux_arm64.zip", "demo_1.0.0_linux_amd64"},
-		{"1.0.0", "terraform-provider-demo_1.0_x_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
-		{"1.0.0", "terraform-provider-demo_ 1.0_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
-		{"1.0.0", "terraform-provider-demo_vv1.0_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
-		{"1.0.0", "terraform-provider-demo__linux_amd64.zip", "demo_1.0.0_linux_amd64"},
-		{"1.0.0", "terraform-provider-demo_1.0_linux_amd64", "demo_1.0.0_linux_amd64"},
-		{"1.0.0", "_linux_amd64.zip", "demo_1.0.0_linux_amd64"},
-		{"1.0.0", "", "demo_1.0.0_linux_amd64"},
-	} {
-		pkg := &provider.Package{Provider: demo, Version: version(tt.version), Platform: linux, Filename: tt.filename}
-		if got := pkg.Evidence().Requested; got != tt.want {
-			t.Errorf("version %s, file %q: want %q, want it to be %q", tt.version, tt.filename, got, tt.want)
+	for _, tt := range casetest.Read[struct{ Version, Filename, Want string }](t, "requested.txt") {
+		pkg := &provider.Package{Provider: demo, Version: version(tt.Version), Platform: linux, Filename: tt.Filename}
+		if got := pkg.Evidence().Requested; got != tt.Want {
+			t.Errorf("version %s, file %q: want %q, want it to be %q", tt.Version, tt.Filename, got, tt.Want)
 		}
 	}
 	unset := &provider.Package{Provider: demo, Platform: linux, Filename: "terraform-provider-demo__linux_amd64.zip"}

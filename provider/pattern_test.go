@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -17,74 +18,37 @@ func TestPattern(t *testing.T) {
 	if zero.String() != "" || zero.Matches(addrs.MustParseProvider("acme/alpha")) || zero.Matches(addrs.Provider{}) {
 		t.Errorf("the zero Pattern is %q", zero)
 	}
-	for _, test := range []struct {
-		in, text   string
-		yes, other []string // providers that it selects, and others
-	}{
-		{"acme/alpha", "registry.opentofu.org/acme/alpha", []string{"acme/alpha", "ACME/Alpha"}, []string{"acme/beta", "example.com/acme/alpha"}},
-		{"example.com/acme/alpha", "example.com/acme/alpha", []string{"example.com/acme/alpha"}, []string{"example.com:8080/acme/alpha", "acme/alpha"}},
-		{"Example.COM:443/ACME/*", "example.com/acme/*", []string{"example.com/acme/alpha", "example.com/acme/x"}, []string{"example.com/other/alpha", "acme/alpha"}},
-		{"example.com:8080/*/*", "example.com:8080/*/*", []string{"example.com:8080/acme/alpha"}, []string{"example.com/acme/alpha"}},
-		{"acme/*", "registry.opentofu.org/acme/*", []string{"acme/alpha"}, []string{"example.com/acme/alpha", "hashicorp/aws"}},
-		{"a_b/*", "registry.opentofu.org/a_b/*", []string{"a_b/alpha"}, []string{"acme/alpha"}},
-		{"*/*", "registry.opentofu.org/*/*", []string{"acme/alpha", "hashicorp/aws"}, []string{"example.com/acme/alpha"}},
-		{"*/*/*", "*/*/*", []string{"acme/alpha", "example.com:8080/acme/alpha"}, nil},
-		{"BÖB.example.com/*/*", "böb.example.com/*/*", []string{"böb.example.com/acme/alpha"}, []string{"bob.example.com/acme/alpha"}},
-		{"example.com/x/x", "example.com/x/x", []string{"example.com/x/x"}, []string{"example.com/x/y"}},
-		{"example.com/x/*", "example.com/x/*", []string{"example.com/x/y"}, []string{"example.com/y/x"}},
-	} {
-		p, err := provider.ParsePattern(test.in)
+	for _, test := range casetest.Read[struct {
+		In, Text   string
+		Yes, Other []string
+	}](t, "patterns.txt") {
+		p, err := provider.ParsePattern(test.In)
 		if err != nil {
-			t.Errorf("ParsePattern(%q) returned %v, want no error", test.in, err)
+			t.Errorf("ParsePattern(%q) returned %v, want no error", test.In, err)
 			continue
 		}
-		if p.String() != test.text || p != provider.MustParsePattern(test.text) {
-			t.Errorf("%s became %s, want %s", test.in, p, test.text)
+		if p.String() != test.Text || p != provider.MustParsePattern(test.Text) {
+			t.Errorf("%s became %s, want %s", test.In, p, test.Text)
 		}
-		for _, s := range test.yes {
+		for _, s := range test.Yes {
 			if !p.Matches(addrs.MustParseProvider(s)) {
-				t.Errorf("%s does not match %s", test.in, s)
+				t.Errorf("%s does not match %s", test.In, s)
 			}
 		}
-		for _, s := range test.other {
+		for _, s := range test.Other {
 			if p.Matches(addrs.MustParseProvider(s)) {
-				t.Errorf("%s matches %s, want no match", test.in, s)
+				t.Errorf("%s matches %s, want no match", test.In, s)
 			}
 		}
 		if p.Matches(addrs.Provider{}) {
-			t.Errorf("%s matches no provider", test.in)
+			t.Errorf("%s matches no provider", test.In)
 		}
 	}
 }
 
 func TestPatternRefused(t *testing.T) {
 	t.Parallel()
-	for in, reason := range map[string]string{
-		"":                                     "NAMESPACE/TYPE",
-		"*":                                    "NAMESPACE/TYPE",
-		"alpha":                                "NAMESPACE/TYPE",
-		"a/b/c/d":                              "NAMESPACE/TYPE",
-		"*/alpha":                              "the parts after a star must be stars",
-		"example.com/*/alpha":                  "the parts after a star must be stars",
-		"*/acme/alpha":                         "the parts after a star must be stars",
-		"*/acme/*":                             "the parts after a star must be stars",
-		"*/*/alpha":                            "the parts after a star must be stars",
-		"acme/al*":                             "in the type",
-		"ac*/*":                                "in the namespace",
-		"*.example.com/*/*":                    "in the hostname",
-		"acme/":                                "in the type",
-		"/*":                                   "in the namespace",
-		"//*":                                  "in the hostname",
-		"xn--bb-fka.example.com/*/*":           "punycode",
-		"example.com/../*":                     "in the namespace",
-		"hashicorp/terraform-provider-aws":     `did you mean "hashicorp/aws"`,
-		"registry.opentofu.org/-/aws":          "cannot be installed",
-		"-/*":                                  "cannot be installed",
-		strings.Repeat("x", 5000):              "too long",
-		"https://user:hunter2@example.com/*/*": "NAMESPACE/TYPE",
-		"example.com/acme/alpha?token=hunter2": "in the type",
-		"example.com/\x1b[31macme/alpha":       "in the namespace",
-	} {
+	for in, reason := range casetest.Pairs(t, "patterns-refused.txt") {
 		_, err := provider.ParsePattern(in)
 		e, ok := errors.AsType[*addrs.ParseError](err)
 		if !ok || e.Kind != "provider pattern" {

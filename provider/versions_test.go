@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -61,27 +62,14 @@ func list(lines ...string) *provider.Versions {
 
 func TestNewest(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		constraint, versions, want string
-	}{
-		{"", "1.0.0 2.0.0 1.5.0", "2.0.0"},
-		{"", "2.0.0 3.0.0-beta1", "2.0.0"},
-		{"3.0.0-beta1", "2.0.0 3.0.0-beta1", "3.0.0-beta1"},
-		{"~> 1.0", "1.0.0 2.0.0 1.5.0 1.10.0", "1.10.0"},
-		{"~> 1.0", "1.10.0 1.9.0 1.0.0", "1.10.0"},
-		{">= 1.0, != 1.5.0", "1.0.0 1.5.0", "1.0.0"},
-		{"1.0.0", "1.0.0+build 1.0.0", "1.0.0"},
-		{"~> 5.0", "1.0.0 2.0.0", ""},
-		{"", "3.0.0-beta1", ""},
-		{"", "", ""},
-	} {
-		versions := list(strings.Fields(test.versions)...)
-		got, err := versions.Newest(constraint(test.constraint))
-		if got != version(test.want) {
-			t.Errorf("newest of %q that %q allows: %s, want %q", test.versions, test.constraint, got, test.want)
+	for _, test := range casetest.Read[struct{ Constraint, Versions, Want string }](t, "newest.txt") {
+		versions := list(strings.Fields(test.Versions)...)
+		got, err := versions.Newest(constraint(test.Constraint))
+		if got != version(test.Want) {
+			t.Errorf("newest of %q that %q allows: %s, want %q", test.Versions, test.Constraint, got, test.Want)
 		}
-		if wantErr := test.want == ""; wantErr != errors.Is(err, failure.ErrNoVersion) || wantErr != (err != nil) {
-			t.Errorf("newest of %q that %q allows: error %v", test.versions, test.constraint, err)
+		if wantErr := test.Want == ""; wantErr != errors.Is(err, failure.ErrNoVersion) || wantErr != (err != nil) {
+			t.Errorf("newest of %q that %q allows: error %v", test.Versions, test.Constraint, err)
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/testing/archivetest"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -311,39 +312,21 @@ func TestFilename(t *testing.T) {
 	named := func(name string) verify.Evidence {
 		return resigned(p, func(string) string { return p.zh.Value() + "  " + name + "\n" })
 	}
-	for _, tt := range []struct {
-		name, want string
-		ok         bool
-	}{
-		{archiveName, "random_3.6.0_linux_amd64", true},
-		{"opentofu-provider-random_3.6.0_linux_amd64.zip", "random_3.6.0_linux_amd64", true},
-		{"random_3.6.0_linux_amd64.zip", "random_3.6.0_linux_amd64", true},
-		{"terraform-provider-random_v3.6.0_linux_amd64.zip", "random_3.6.0_linux_amd64", true},
-		{"terraform-provider-Random_3.6.0_linux_amd64.zip", "random_3.6.0_linux_amd64", true},
-		{"terraform-provider-a-b_1.0.0-rc1+x_linux_arm64.zip", "a-b_1.0.0-rc1+x_linux_arm64", true},
-		{archiveName, "random_3.5.0_linux_amd64", false},
-		{archiveName, "random_3.6.0_linux_arm64", false},
-		{archiveName, "random_3.6.0_darwin_amd64", false},
-		{archiveName, "time_3.6.0_linux_amd64", false},
-		{archiveName, "om_3.6.0_linux_amd64", false},
-		{"terraform-provider-evil-random_3.6.0_linux_amd64.zip", "random_3.6.0_linux_amd64", false},
-		{"terraform-provider-random_13.6.0_linux_amd64.zip", "random_3.6.0_linux_amd64", false},
-		{"terraform-provider-random_3.6.0_linux_amd64.zip.zip", "random_3.6.0_linux_amd64", false},
-		{"terraform-provider-random_3.6.0_linux_amd64", "random_3.6.0_linux_amd64", false},
-		{"terraform-provider-random_1.0.0-RC1_linux_amd64.zip", "random_1.0.0-rc1_linux_amd64", false},
-		{"package.zip", "random_3.6.0_linux_amd64", false},
-	} {
-		ev := named(tt.name)
-		ev.Filename, ev.Requested = tt.name, tt.want
-		if _, err := p.check(verify.Policy{}, ev); (err == nil) != tt.ok || err != nil && !errors.Is(err, verify.ErrFilename) {
-			t.Errorf("%s for %s: %v, want ErrFilename: %v", tt.name, tt.want, err, !tt.ok)
+	for _, tt := range casetest.Read[struct {
+		Name, Want string
+		Ok         bool
+	}](t, "filenames.txt") {
+		ev := named(tt.Name)
+		ev.Filename, ev.Requested = tt.Name, tt.Want
+		if _, err := p.check(verify.Policy{}, ev); (err == nil) != tt.Ok || err != nil && !errors.Is(err, verify.ErrFilename) {
+			t.Errorf("%s for %s: %v, want ErrFilename: %v", tt.Name, tt.Want, err, !tt.Ok)
 		}
 		if _, err := p.check(verify.Policy{AllowAnyName: true}, ev); err != nil {
-			t.Errorf("%s for %s, any name allowed: %v", tt.name, tt.want, err)
+			t.Errorf("%s for %s, any name allowed: %v", tt.Name, tt.Want, err)
 		}
 		ev.Requested = ""
 		if _, err := p.check(verify.Policy{}, ev); err != nil {
-			t.Errorf("%s for nothing: %v", tt.name, err)
+			t.Errorf("%s for nothing: %v", tt.Name, err)
 		}
 	}
 	for _, name := range []string{"", "a/b.zip", "../" + archiveName, `a\b.zip`, "a\x00.zip", "a\n.zip", "\xff.zip", strings.Repeat("n", 256)} {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
@@ -155,23 +156,10 @@ func checkRefused(t *testing.T, fn, in, reason string, h svchost.Hostname, err e
 
 func TestFromWire(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ in, ascii, display string }{
-		{"xn--bb-fka.example:443", "xn--bb-fka.example", "böb.example"},
-		{"XN--BB-FKA.Example:8443", "xn--bb-fka.example:8443", "böb.example:8443"},
-		{"ｘｎ－－bb-fka.example", "xn--bb-fka.example", "böb.example"},
-		{"foo。xn--bb-fka", "foo.xn--bb-fka", "foo.böb"},
-		{"xn--caf-dma.fr", "xn--caf-dma.fr", "café.fr"},
-		{"café.fr", "xn--caf-dma.fr", "café.fr"},
-		{"my_mirror.example", "my_mirror.example", "my_mirror.example"},
-		{"_x._y", "_x._y", "_x._y"},
-		{"my_böb.example", "xn--my_bb-mua.example", "my_böb.example"},
-		{"r3---sn-abc.example", "r3---sn-abc.example", "r3---sn-abc.example"},
-		{"127.0.0.1:8080", "127.0.0.1:8080", "127.0.0.1:8080"},
-	}
-	for _, tt := range tests {
-		h, err := svchost.FromWire(tt.in)
-		if err != nil || h.String() != tt.ascii || h.Display() != tt.display {
-			t.Errorf("FromWire(%q) = %q, displayed %q, %v; want %q, %q", tt.in, h, h.Display(), err, tt.ascii, tt.display)
+	for _, tt := range casetest.Read[struct{ In, ASCII, Display string }](t, "hosts-wire.txt") {
+		h, err := svchost.FromWire(tt.In)
+		if err != nil || h.String() != tt.ASCII || h.Display() != tt.Display {
+			t.Errorf("FromWire(%q) = %q, displayed %q, %v; want %q, %q", tt.In, h, h.Display(), err, tt.ASCII, tt.Display)
 		}
 	}
 	if a, b := svchost.MustParse("café.fr:81"), must.Get(svchost.FromWire("XN--CAF-DMA.fr:081"))(t); a != b {
@@ -181,34 +169,7 @@ func TestFromWire(t *testing.T) {
 
 func TestFromURL(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{
-		"https://registry.example.com":            "registry.example.com",
-		"HTTPS://Registry.Example.com/":           "registry.example.com",
-		"https://registry.example.com/v1/modules": "registry.example.com",
-		"https://registry.example.com:8443/v1?a#": "registry.example.com:8443",
-		"https://registry.example.com:443/":       "registry.example.com",
-		"https://user:s3cret@registry.example":    "registry.example",
-		"https://bücher.example.com/":             "xn--bcher-kva.example.com",
-		"https://xn--bcher-kva.example.com/":      "xn--bcher-kva.example.com",
-		"http://localhost/v1":                     "localhost:80",
-		"http://localhost:/v1":                    "localhost:80",
-		"http://localhost:443/v1":                 "localhost",
-		"":                                        "",
-		"https://":                                "",
-		"https:///v1":                             "",
-		"https:registry.example.com":              "",
-		"registry.example.com/v1":                 "",
-		"//registry.example.com/v1":               "",
-		"ftp://registry.example.com":              "",
-		"https://registry.example.com:0/":         "",
-		"https://registry.example.com:/":          "registry.example.com",
-		"https://[::1]/":                          "",
-		"http://[::1]/":                           "",
-		"https://a..b/":                           "",
-		" https://registry.example.com":           "",
-		"https://user:s3cret@a..b/?s3cret":        "",
-		"https://user:s3cret@\n/?s3cret":          "",
-	} {
+	for in, want := range casetest.Pairs(t, "hosts-of-urls.txt") {
 		h, err := svchost.FromURL(in)
 		_, parse := errors.AsType[*svchost.ParseError](err)
 		if h.String() != want || (want == "") != parse || err != nil && strings.Contains(err.Error(), "s3cret") {

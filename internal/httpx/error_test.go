@@ -15,59 +15,23 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 func TestMessages(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("long ", 100)
-	for _, test := range []struct {
-		name, media, body, want string
-	}{
-		{"nothing", "", "", ""},
-		{"text", "text/plain", "no such provider\n", "no such provider"},
-		{"lines", "text/plain", "no\r\n  such\tprovider\n", "no such provider"},
-		{"errors array", "application/json", `{"errors":["one","two"]}`, "one; two"},
-		{"errors string", "application/json", `{"errors":"not found"}`, "not found"},
-		{"errors objects", "application/json", `{"errors":[{"status":"404","detail":"no such thing","title":"Not Found"},{"title":"two"}]}`, "no such thing; two"},
-		{"error", "application/json", `{"error":"bad"}`, "bad"},
-		{"error object", "application/json", `{"error":{"code":404,"message":"bad"}}`, "bad"},
-		{"message", "application/json", `{"message":"Not Found","documentation_url":"https://docs.test"}`, "Not Found"},
-		{"without a media type", "", ` {"errors":["one"]}`, "one"},
-		{"byte order mark", "", "\ufeff" + `{"errors":["one"]}`, "one"},
-		{"string", "application/json", `"just words"`, "just words"},
-		{"other JSON", "application/json", `{"code":7}`, `{"code":7}`},
-		{"errors of a wrong kind", "application/json", `{"errors":{"a":1},"message":"words"}`, "words"},
-		{"nested too deeply", "application/json", `{"errors":[[[[[["deep"]]]]]]}`, `{"errors":[[[[[["deep"]]]]]]}`},
-		{"HTML", "text/html; charset=utf-8", "<html><body>Sign in</body></html>", ""},
-		{"HTML without a media type", "", "<!DOCTYPE html><title>Error</title>", ""},
-		{"text that is called HTML", "text/html", "Sign in", ""},
-		{"object store", "application/xml", `<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Request has expired</Message><X>2</X></Error>`, "AccessDenied: Request has expired"},
-		{"markup in XML", "application/xml", `<Error><Code>a<b>c</b></Code></Error>`, ""},
-		{"binary", "", "PK\x03\x04\x00\x00", ""},
-		{"invalid UTF-8", "", "caf\xe9 is closed", ""},
-		{"cut within a character", "", "x" + strings.Repeat("\u00e9", 3000), "x" + strings.Repeat("\u00e9", 98) + "..."},
-		{"terminal", "", "\x1b[31mred\x1b[0m \u202eevil", `\x1b[31mred\x1b[0m \u202eevil`},
-		{"escapes in JSON", "", `{"errors":["\u001b[2Jgone\nnew \u0000"]}`, `\x1b[2Jgone new \x00`},
-		{"long", "", long, long[:197] + "..."},
-		{"URL", "", "see https://user:hunter2@x.example.com/a?sig=sig-value#fragment-value now", "see https://x.example.com/a?... now"},
-		{"bad URL", "", "see https://user:hunter2@x.example.com/%zz?sig=sig-value now", "see https://x.example.com/%zz?... now"},
-		{"token", "", "token " + secret + " is wrong", "token ... is wrong"},
-		{"token in JSON", "", `{"errors":["\u0073` + secret[1:] + ` is wrong"]}`, "... is wrong"},
-		{"own query", "", "cannot GET /v1/x?key=query-value&b=2&ns=s3cr", "cannot GET /v1/x?..."},
-		{"value of own query", "", "key query-value has expired", "key ... has expired"},
-		{"token at the end of what is read", "", strings.Repeat(" ", 4088) + secret, ""},
-	} {
-		t.Run(test.name, func(t *testing.T) {
+	for _, test := range casetest.Read[struct{ Name, Media, Body, Want string }](t, "messages.txt") {
+		t.Run(test.Name, func(t *testing.T) {
 			t.Parallel()
 			// The token begins like a value of the query.
 			r := withToken("https://registry.example.com/v1/x?key=query-value&b=2&ns=s3cr")
-			_, err := client(t, serve(status(400, test.body, "Content-Type: "+test.media))).Get(t.Context(), r)
+			_, err := client(t, serve(status(400, test.Body, "Content-Type: "+test.Media))).Get(t.Context(), r)
 			e := asError(t, err)
-			if e.Message != test.want {
-				t.Errorf("message %q, want %q", e.Message, test.want)
+			if e.Message != test.Want {
+				t.Errorf("message %q, want %q", e.Message, test.Want)
 			}
-			if test.want != "" && !strings.Contains(err.Error(), `the server says "`+strings.ReplaceAll(test.want, `"`, `\"`)+`"`) {
+			if test.Want != "" && !strings.Contains(err.Error(), `the server says "`+strings.ReplaceAll(test.Want, `"`, `\"`)+`"`) {
 				t.Errorf("text %q", err)
 			}
 			leaks(t, err.Error())

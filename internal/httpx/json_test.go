@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
@@ -34,47 +35,27 @@ func TestDecodeJSON(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	for _, test := range []struct {
-		name, text string
-		offset     int64
-		reason     string
-	}{
-		{"empty", "", 0, "unexpected end of JSON input"},
-		{"white space", " \n ", 2, "unexpected end of JSON input"},
-		{"byte order mark", "\ufeff{}", 0, "a byte order mark"},
-		{"cut", `{"versions":[`, 12, "unexpected end of JSON input"},
-		{"second value", `{} {}`, 3, "invalid character '{' after top-level value"},
-		{"behind the value", "{}\x00", 2, `invalid character '\x00' after top-level value`},
-		{"comment", `{} // x`, 3, "invalid character '/' after top-level value"},
-		{"HTML", "<!DOCTYPE html>\n<title>Sign in\x1b[31m</title><p>and so on", 0, "invalid character '<' looking for beginning of value"},
-		{"text with a URL", "see https://x.example.com/?sig=sig-value", 0, "invalid character 's' looking for beginning of value"},
-		{"control character", "{\"a\":\"\n\"}", 6, `invalid character '\n' in string literal`},
-		{"invalid UTF-8", "{\"a\":\"caf\xe9\"}", 9, "invalid UTF-8"},
-		{"invalid UTF-8 as a name", "{\"\xff\":1}", 2, "invalid UTF-8"},
-		{"UTF-16", "\xff\xfe{\x00}\x00", 0, "invalid UTF-8"},
-		{"wrong type", `{"versions":"x"}`, 15, "string where array is wanted"},
-		{"wrong type within", `{"versions":[{"version":7}]}`, 25, "number where string is wanted, in versions.version"},
-		{"wrong element", `{"versions":[7]}`, 14, "number where object is wanted, in versions"},
-		{"too deep", strings.Repeat("[", 10_001), 10_000, "exceeded max depth"},
-		{"too deep as a value", `{"x":` + strings.Repeat("[", 100_000), 10_004, "exceeded max depth"},
-		{"huge number", `{"versions":` + strings.Repeat("9", 100_000) + `}`, 100_012, "number where array is wanted"},
-	} {
+	for _, test := range casetest.Read[struct {
+		Name, Text string
+		Offset     int64
+		Reason     string
+	}](t, "json.txt") {
 		var d document
-		err := httpx.DecodeJSON([]byte(test.text), &d)
+		err := httpx.DecodeJSON([]byte(test.Text), &d)
 		e, ok := errors.AsType[*httpx.DecodeError](err)
 		if !ok {
-			t.Errorf("%s: %v", test.name, err)
+			t.Errorf("%s: %v", test.Name, err)
 			continue
 		}
-		if e.Offset != test.offset || !strings.Contains(e.Reason, test.reason) {
-			t.Errorf("%s: offset %d, reason %q", test.name, e.Offset, e.Reason)
+		if e.Offset != test.Offset || !strings.Contains(e.Reason, test.Reason) {
+			t.Errorf("%s: offset %d, reason %q", test.Name, e.Offset, e.Reason)
 		}
-		if text := err.Error(); len(text) > 600 || !strings.Contains(text, fmt.Sprint("at byte ", test.offset)) {
-			t.Errorf("%s: text %q", test.name, text)
+		if text := err.Error(); len(text) > 600 || !strings.Contains(text, fmt.Sprint("at byte ", test.Offset)) {
+			t.Errorf("%s: text %q", test.Name, text)
 		}
 		for err := err; err != nil; err = errors.Unwrap(err) {
 			if len(err.Error()) > 600 {
-				t.Errorf("%s: %d bytes of text in %T", test.name, len(err.Error()), err)
+				t.Errorf("%s: %d bytes of text in %T", test.Name, len(err.Error()), err)
 			}
 			leaks(t, err.Error())
 		}
@@ -107,28 +88,7 @@ func (*quoter) UnmarshalText(b []byte) error { return fmt.Errorf("bad\n%s", b) }
 
 func TestDecodeObject(t *testing.T) {
 	t.Parallel()
-	for text, reason := range map[string]string{
-		`{}`:            "",
-		`{"a":1,"b":2}`: "",
-		" {\"a\":{\"b\":1,\"b\":2},\"b\":[{\"a\":1,\"A\":1}]}": "",
-		`{"a":"a","b":"a, \"a\":","c":["a","a"]}`:              "",
-		`{"a":{},"b":{},"":0}`:                                 "",
-		`{"a\\":1,"a":2}`:                                      "",
-		`null`:                                                 "an object is wanted",
-		` null `:                                               "an object is wanted",
-		`[]`:                                                   "an object is wanted",
-		`"x"`:                                                  "an object is wanted",
-		`7`:                                                    "an object is wanted",
-		`{"a":1,"a":1}`:                                        `a second member "a"`,
-		`{"a":1,"b":{"x":[]},"A":1}`:                           `a second member "A"`,
-		`{"modules.v1":"x","Modules.V1":"y"}`:                  `a second member "Modules.V1"`,
-		`{"a":1,"\u0061":1}`:                                   `a second member "a"`,
-		`{"kids":1,"` + "\u212aid\u017f" + `":2}`: `a second member "`,
-		`{"":1,"":2}`:                     `a second member ""`,
-		`{"\u001b[31m":1,"\u001B[31m":2}`: `a second member "\\x1b[31m"`,
-		`{"a":1} {}`:                      "after top-level value",
-		`{"a":`:                           "unexpected end",
-	} {
+	for text, reason := range casetest.Pairs(t, "objects.txt") {
 		var v map[string]any
 		var target any = &v
 		if strings.HasPrefix(reason, "an object") {

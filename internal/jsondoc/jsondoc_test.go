@@ -8,6 +8,7 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/jsondoc"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 )
 
 func TestCheckMembers(t *testing.T) {
@@ -23,27 +24,11 @@ func TestCheckMembers(t *testing.T) {
 
 func TestCheckList(t *testing.T) {
 	t.Parallel()
-	for doc, ok := range map[string]bool{
-		`{"a":[{},{},{}]}`:                       true,
-		`{"a":[{},{},{},{}]}`:                    false,
-		`[{"b":[{},{}]},null,{"b":[{},{}]}]`:     true,
-		`[{"b":[{},{}]},null,{"b":[{}]},null]`:   false,
-		`{"a":[{},{}],"b":{"c":{},"d":[{},{}]}}`: true,
-		`{"a":{},"b":{},"c":null,"d":{}}`:        false,
-		`{"a":{},"b":{},"c":null}`:               true,
-		`[0,"{,{,{,{\"{,","\\"]`:                 true,
-		`[0,"{,{,{,{\"{,","\\",{}]`:              false,
-		`[0,0,[0,0,0]]`:                          true,
-		`[0,0,[0,0,0,0]]`:                        false,
-		`[[],[],[],[]]`:                          false,
-		`["","",true,""]`:                        false,
-		`{"a":0,"b":"","c":[],"d":1}`:            false,
-		`],],],],{{{{`:                           true,
-		`[[,,,"`:                                 true,
-		`[0,0],[0,"\`:                            true,
-		`[0,0],[0,"`:                             true,
-		strings.Repeat(`[,`, 100_000):            true,
-	} {
+	for _, c := range casetest.Read[struct {
+		Doc string
+		Ok  bool
+	}](t, "lists.txt") {
+		doc, ok := c.Doc, c.Ok
 		if err := jsondoc.CheckList([]byte(doc), "cases", 3); (err == nil) != ok || err != nil && !errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("%.50s: %v", doc, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
@@ -12,34 +13,13 @@ import (
 // TestHost: all spellings of 127.0.0.1 and [::1] have the same canonical host or are invalid.
 func TestHost(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ address, host, dialled string }{
-		{"https://A.example.com/", "a.example.com", ""},
-		{"https://b\u00fccher.example.com/", "xn--bcher-kva.example.com", ""},
-		{"http://b\u00fccher.example.com:443/", "xn--bcher-kva.example.com:443", ""},
-		{"https://b\u00fccher.example.com:8443/", "xn--bcher-kva.example.com:8443", ""},
-		{"https://example.com:443/", "example.com", ""},
-		{"HTTPS://example.com:0443/", "example.com", ""},
-		{"https://example.com:80/", "example.com:80", ""},
-		{"http://example.com:80/", "example.com", ""},
-		{"ssh://git@example.com:22/", "example.com", ""},
-		{"git://example.com:9418/", "example.com", ""},
-		{"https://example.com:/", "example.com", ""},
-		{"https://example.com:08443/", "example.com:8443", ""},
-		{"https://127.0.0.1:443/", "127.0.0.1", ""},
-		{"https://[::ffff:127.0.0.1]/", "127.0.0.1", ""},
-		{"https://[::FFFF:7f00:1]:8443/", "127.0.0.1:8443", ""},
-		{"https://[0:0:0:0:0:0:0:1]/", "[::1]", ""},
-		{"https://[::1]:443/", "[::1]", ""},
-		{"https://[::1%25lo]/", "[::1]", "[::1%lo]"},
-		{"https://[FE80::1%25en0]:8443/", "[fe80::1]:8443", "[fe80::1%en0]:8443"},
-		{"https://0xy.x0/", "0xy.x0", ""},
-	} {
-		u := must.Get(url.Parse(test.address))(t)
-		if test.dialled == "" {
-			test.dialled = test.host
+	for _, test := range casetest.Read[struct{ Address, Host, Dialled string }](t, "hosts.txt") {
+		u := must.Get(url.Parse(test.Address))(t)
+		if test.Dialled == "" {
+			test.Dialled = test.Host
 		}
-		if host, dialled, err := weburl.Host(u); host != test.host || dialled != test.dialled || err != nil {
-			t.Errorf("Host(%s) = %q, %q, %v, want %q, %q", test.address, host, dialled, err, test.host, test.dialled)
+		if host, dialled, err := weburl.Host(u); host != test.Host || dialled != test.Dialled || err != nil {
+			t.Errorf("Host(%s) = %q, %q, %v, want %q, %q", test.Address, host, dialled, err, test.Host, test.Dialled)
 		}
 	}
 	for address, want := range map[string]string{

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
@@ -17,34 +18,7 @@ const (
 
 func TestRedact(t *testing.T) {
 	t.Parallel()
-	for address, want := range map[string]string{
-		"https://registry.example.com/v1/":                         "https://registry.example.com/v1/",
-		"https://user:hunter2@registry.example.com:8443/v1?a#b":    "https://registry.example.com:8443/v1?...",
-		"https://registry.example.com/?":                           "https://registry.example.com/?...",
-		"https://registry.example.com/a%2Fb%20c":                   "https://registry.example.com/a%2Fb%20c",
-		"https://[::1]:8443/x":                                     "https://[::1]:8443/x",
-		"https://registry.example.com":                             "https://registry.example.com",
-		"mailto:user@example.com?subject=hunter2":                  "mailto:...",
-		"relative/path?x=hunter2":                                  "relative/path?...",
-		"//registry.example.com/x":                                 "//registry.example.com/x",
-		"https://registry.example.com/" + strings.Repeat("a", 600): "https://registry.example.com/" + strings.Repeat("a", 480) + "...",
-		"": "",
-		// Tokens in the path.
-		"https://registry.example.com/d/" + jwt + "/a.zip?x":                                                  "https://registry.example.com/d/.../a.zip?...",
-		"https://registry.example.com/d/x%2E" + jwt:                                                           "https://registry.example.com/d/...",
-		"https://registry.example.com/d/0123456789abcDEF/":                                                    "https://registry.example.com/d/.../",
-		"https://registry.example.com/d/0123456789abcDE/":                                                     "https://registry.example.com/d/0123456789abcDE/",
-		"https://registry.example.com/d/glpat-0aB1cD2e-F3gH4iJ5/":                                             "https://registry.example.com/d/.../",
-		"https://registry.example.com/d/0123456789abcdefghij/":                                                "https://registry.example.com/d/.../",
-		"https://registry.example.com/d/0123456789abcdefghi/":                                                 "https://registry.example.com/d/0123456789abcdefghi/",
-		"https://registry.example.com/d/0123456789abcdef0123456789abcdef/":                                    "https://registry.example.com/d/.../",
-		"https://registry.example.com/d/0123456789abcdef0123456789abcdef01234567/":                            "https://registry.example.com/d/0123456789abcdef0123456789abcdef01234567/",
-		"https://registry.example.com/a-provider-with-a-very-long-name-in-many-words_1.0.0_windows_amd64.zip": "https://registry.example.com/a-provider-with-a-very-long-name-in-many-words_1.0.0_windows_amd64.zip",
-		"https://registry.example.com/x.atlasv1.0123456789abcdefGHIJ/y":                                       "https://registry.example.com/.../y",
-		"https://registry.example.com/" + sha256 + "/a":                                                       "https://registry.example.com/" + sha256 + "/a",
-		"https://registry.example.com/123e4567-e89b-12d3-A456-426614174000/a":                                 "https://registry.example.com/123e4567-e89b-12d3-A456-426614174000/a",
-		"https://registry.example.com/Acme/terraform-provider-alpha_1.0.0_linux_amd64.zip":                    "https://registry.example.com/Acme/terraform-provider-alpha_1.0.0_linux_amd64.zip",
-	} {
+	for address, want := range casetest.Pairs(t, "redacted.txt") {
 		u := must.Get(url.Parse(address))(t)
 		if got := weburl.Redact(u); got != want {
 			t.Errorf("Redact(%q) = %q, want %q", address, got, want)
@@ -60,30 +34,13 @@ func TestRedact(t *testing.T) {
 
 func TestClean(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		in   string
-		max  int
-		want string
-	}{
-		{"plain text", 100, "plain text"},
-		{"caf\u00e9 \u4f8b\u3048", 100, "caf\u00e9 \u4f8b\u3048"},
-		{"a\nb\tc\x00\x1b\x7f", 100, `a\nb\tc\x00\x1b\x7f`},
-		{"\u0085\u009b\u202e\u200b\u2028\ufeff", 100, `\u0085\u009b\u202e\u200b\u2028\ufeff`},
-		{"\xff\xfe", 100, `\xff\xfe`},
-		{"\ufffd", 100, "\ufffd"},
-		{`"quoted" \ 'text'`, 100, `"quoted" \ 'text'`},
-		{"12345", 5, "12345"},
-		{"123456", 5, "12..."},
-		{"12\n456", 5, "12..."},
-		{"1\u00e9\u00e9\u00e9", 6, "1\u00e9..."},
-		{"abcdef", 2, ".."},
-		{"ab", 2, "ab"},
-		{"abc", 0, ""},
-		{"abc", -1, ""},
-		{"", 5, ""},
-	} {
-		if got := weburl.Clean(test.in, test.max); got != test.want {
-			t.Errorf("Clean(%q, %d) = %q, want %q", test.in, test.max, got, test.want)
+	for _, test := range casetest.Read[struct {
+		In   string
+		Max  int
+		Want string
+	}](t, "cleaned.txt") {
+		if got := weburl.Clean(test.In, test.Max); got != test.Want {
+			t.Errorf("Clean(%q, %d) = %q, want %q", test.In, test.Max, got, test.Want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -52,34 +53,13 @@ func TestParse(t *testing.T) {
 			t.Errorf("Bytes of\n%s\nis\n%s, and Parse left the text as\n%q", text, got, data)
 		}
 	}
-	for name, c := range map[string]struct {
-		text, reason string
-		line         int
-	}{
-		"empty":            {"", "empty", 1},
-		"another version":  {`{"module_lock":2}` + "\n", "newer", 1},
-		"no first line":    {vpc, "first line", 1},
-		"no JSON":          {first + vpc + "x\n", "not an entry", 3},
-		"empty line":       {first + "\n" + vpc, "not an entry", 2},
-		"unknown field":    {first + strings.Replace(vpc, `"version"`, `"ref":"v1","version"`, 1), "as this package writes it", 2},
-		"twice a field":    {first + strings.Replace(vpc, `"version"`, `"version":"5.0.0","version"`, 1), "as this package writes it", 2},
-		"spaces":           {first + strings.Replace(vpc, `:`, `: `, 1), "as this package writes it", 2},
-		"other version":    {first + strings.Replace(vpc, `5.1.0`, `v5.1`, 1), "as this package writes it", 2},
-		"two entries":      {first + vpc + strings.Replace(vpc, `5.1.0`, `5.2.0`, 1), "second entry for acme/vpc/aws ~> 5.0", 3},
-		"conflict":         {first + "<<<<<<< HEAD\n" + vpc, "merge conflict", 2},
-		"no source":        {first + `{"source":"","hash":"` + one + `"}`, "source", 2},
-		"no hash":          {first + `{"source":"acme/vpc/aws"}`, "hash", 2},
-		"commit":           {first + strings.Replace(git, commit, commit[1:], 1), "commit", 2},
-		"capital commit":   {first + strings.Replace(git, commit, strings.ToUpper(commit), 1), "commit", 2},
-		"evaluated":        {first + strings.Replace(values, "sha256:e3", "sha256:", 1), "evaluated", 2},
-		"no algorithm":     {first + strings.Replace(values, "sha256:", "", 1), "evaluated", 2},
-		"capital digest":   {first + strings.Replace(values, "sha256:e3", "sha256:E3", 1), "evaluated", 2},
-		"damaged hash":     {first + strings.Replace(vpc, "=", "", 1), "not an entry", 2},
-		"a second element": {first + strings.TrimSpace(vpc) + "{}\n", "not an entry", 2},
-	} {
-		_, err := lockfile.Parse([]byte(c.text), "x.lock")
-		if _, reason, ok := strings.Cut(fmt.Sprint(err), fmt.Sprintf("module lock file x.lock:%d: ", c.line)); !ok || !strings.Contains(reason, c.reason) {
-			t.Errorf("Parse with %s: %v, want an error about line %d of x.lock with %q", name, err, c.line, c.reason)
+	for _, c := range casetest.Read[struct {
+		Name, Text, Reason string
+		Line               int
+	}](t, "refused.txt") {
+		_, err := lockfile.Parse([]byte(c.Text), "x.lock")
+		if _, reason, ok := strings.Cut(fmt.Sprint(err), fmt.Sprintf("module lock file x.lock:%d: ", c.Line)); !ok || !strings.Contains(reason, c.Reason) {
+			t.Errorf("Parse with %s: %v, want an error about line %d of x.lock with %q", c.Name, err, c.Line, c.Reason)
 		}
 	}
 }
@@ -103,27 +83,7 @@ func TestSize(t *testing.T) {
 func TestKeyOf(t *testing.T) {
 	t.Parallel()
 	const like = "awslandingzonev2network" // a token
-	long := strings.Repeat("ab/", 400)
-	for source, want := range map[string]string{
-		"acme/vpc/aws": "acme/vpc/aws",
-		"registry.example.com/acme/vpc/aws//modules/x":            "registry.example.com/acme/vpc/aws//modules/x",
-		"git::https://git.example.com/a.git":                      "git::https://git.example.com/a.git",
-		"git::https://user:secret@git.example.com/a.git?ref=v1":   "git::https://git.example.com/a.git?ref=v1",
-		"git@github.com:acme/a.git":                               "git@github.com:acme/a.git",
-		"git@github.com:acme/a.git?token=secret&ref=feature/x":    "git@github.com:acme/a.git?ref=feature/x",
-		"git@example.com:acme/a@b.git":                            "git@example.com:acme/a@b.git",
-		"git::https://example.com/a.git?depth=1&x=secret&ref=v1":  "git::https://example.com/a.git?depth=1&ref=v1",
-		"git::https://example.com/a.git?ref=feature%2Fx":          "git::https://example.com/a.git?ref=feature%2Fx",
-		"https://example.com/a b.zip?filename=c&x= secret":        "https://example.com/a b.zip?filename=c",
-		"https://example.com/a?ref=secret&archive=zip":            "https://example.com/a?archive=zip",
-		"git::https://git.example.com/a.git?ref=" + commit:        "git::https://git.example.com/a.git?ref=" + commit,
-		"https://example.com/a.zip?X-Amz-Signature=secret":        "https://example.com/a.zip",
-		"https://secret@example.com/a?archive=zip&x=secret":       "https://example.com/a?archive=zip",
-		"git::ssh://git:secret@git.example.com/a.git//sub?ref=v2": "git::ssh://git.example.com/a.git//sub?ref=v2",
-		"git@github.com:acme/" + like + ".git":                    "git@github.com:acme/" + like + ".git",
-		"github.com/acme/" + like + "?ref=v1":                     "github.com/acme/" + like + "?ref=v1",
-		"https://example.com/" + long + "a.zip?secret":            "https://example.com/" + long + "a.zip",
-	} {
+	for source, want := range casetest.Pairs(t, "keys.txt") {
 		k, err := lockfile.KeyOf(source, "1.0.0")
 		if err != nil || strings.Contains(k.Source, "secret") || k.Source != want {
 			t.Errorf("KeyOf(%q): %+v, %v; want %q", source, k, err, want)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/internal/testing/terraformtest"
 	"github.com/tofureg/tofureg/module"
@@ -165,28 +166,11 @@ func TestAnswers(t *testing.T) {
 	reg, h := origin(t)
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "1.2.3.4"})
 	server := serve(t, h)
-	for path, want := range map[string]int{
-		"/.well-known/terraform.json":                         200,
-		"/v1/providers/acme/alpha/versions":                   200,
-		"/v1/providers/acme/alpha/1.0.0/download/linux/amd64": 200,
-		"/v1/modules/acme/network/aws/versions":               200,
-		"/v1/modules/acme/network/aws/1.0.0/download":         200,
-		"/v1/modules/acme/network/aws/1.2.3.4/download":       200, // module versions may have four numbers
-		"/":                                                              404,
-		"/v1/providers/acme/nothing/versions":                            404,
-		"/v1/providers/ACME/alpha/versions":                              404,
-		"/v1/providers/%61cme/alpha/versions":                            404,
-		"/.well-known/%74erraform.json":                                  404,
-		"/v1/providers/..%2fx/alpha/versions":                            404,
-		"/v1/providers/acme/alpha/1.0/download/linux/amd64":              404,
-		"/v1/providers/acme/alpha/3.0.0/download/linux/amd64":            404,
-		"/v1/providers/acme/alpha/1.0.0/download/plan9/arm":              404,
-		"/v1/providers/acme/alpha/1.0.0/download/linux/amd64/other":      404,
-		"/v1/modules/acme/network/nothing/versions":                      404,
-		"/v1/modules/acme/network/aws/9.0.0/download":                    404,
-		"/v1/modules/acme/network/aws/1.0.0/package":                     404,
-		"/v1/providers/acme/alpha/1.0.0/download/linux/amd64/SHA256SUMS": 200,
-	} {
+	for _, c := range casetest.Read[struct {
+		Path string
+		Want int
+	}](t, "answers.txt") {
+		path, want := c.Path, c.Want
 		resp, body := get(t, server, path)
 		if resp.StatusCode != want {
 			t.Errorf("GET %s: status %d, %s; want %d", path, resp.StatusCode, body, want)

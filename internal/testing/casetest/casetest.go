@@ -139,10 +139,10 @@ func set(to reflect.Value, field string) (err error) {
 		var b bool
 		b, err = strconv.ParseBool(field)
 		to.SetBool(b)
-	case reflect.Int:
-		var n int
-		n, err = strconv.Atoi(field)
-		to.SetInt(int64(n))
+	case reflect.Int, reflect.Int64:
+		var n int64
+		n, err = strconv.ParseInt(field, 10, 64)
+		to.SetInt(n)
 	case reflect.Slice:
 		to.Set(reflect.ValueOf(strings.Split(field, ",")))
 	default:
