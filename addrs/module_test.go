@@ -1,7 +1,6 @@
 package addrs_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -10,8 +9,6 @@ import (
 )
 
 const opentofu = "registry.opentofu.org/"
-
-var w64 = strings.Repeat("a", 64)
 
 func TestParseModule(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,6 @@ import (
 
 func TestParseProvider(t *testing.T) {
 	t.Parallel()
-	const o = "registry.opentofu.org/"
 	for _, tt := range casetest.Read[struct{ In, Want, Display string }](t, "providers.txt") {
 		p, err := addrs.ParseProvider(tt.In)
 		if err != nil {

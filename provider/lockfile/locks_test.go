@@ -12,11 +12,6 @@ import (
 // TestLocks: only an entry with this version and a hash locks, not one that may be hidden in unreadable content.
 func TestLocks(t *testing.T) {
 	t.Parallel()
-	const alpha = `provider "registry.example.com/acme/alpha" {
-  version = "1.0.0"
-  hashes  = ["zh:0000000000000000000000000000000000000000000000000000000000000000"]
-}
-`
 	p, other := addrs.MustParseProvider("registry.example.com/acme/alpha"), addrs.MustParseProvider("registry.example.com/acme/beta")
 	v := addrs.MustParseVersion("1.0.0")
 	for _, test := range casetest.Read[struct {
