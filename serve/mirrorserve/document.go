@@ -24,13 +24,12 @@ import (
 
 func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, q request) error {
 	return h.server.Document(w, r, "application/json", func(ctx context.Context) ([]byte, error) {
+		if !h.limited { // to share it costs more than to read it
+			return h.document(ctx, q)
+		}
 		doc, err := h.documents.Do(ctx, q.documentKey, nil, func(ctx context.Context) (doc document, err error) {
 			ctx, marks := webserve.Collect(ctx)
-			if q.version.IsZero() {
-				doc.body, err = h.index(ctx, q.provider)
-			} else {
-				doc.body, err = h.version(ctx, q.provider, q.version)
-			}
+			doc.body, err = h.document(ctx, q)
 			doc.marks = marks()
 			return doc, err
 		})
@@ -43,6 +42,13 @@ func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, q reques
 type document struct {
 	body  []byte
 	marks webserve.Mark
+}
+
+func (h *Handler) document(ctx context.Context, q request) ([]byte, error) {
+	if q.version.IsZero() {
+		return h.index(ctx, q.provider)
+	}
+	return h.version(ctx, q.provider, q.version)
 }
 
 // index returns the document that lists the versions of a provider.
