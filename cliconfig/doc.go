@@ -14,5 +14,8 @@
 //
 // Errors, warnings and printed values contain no tokens.
 //
+// Unlike the CLI, Load refuses a URL of a network mirror with a space, a query, a fragment or a user name. In JSON it
+// accepts an installation method that is an object and not a list with one.
+//
 // See https://opentofu.org/docs/cli/config/config-file/.
 package cliconfig

@@ -187,7 +187,7 @@ func (l *loader) text(file string, data []byte) {
 			r.lines = append(r.lines, i+1)
 		}
 	}
-	items, json, err := parse(src, &l.words)
+	items, json, err := parse(src, !l.sys.Terraform, &l.words)
 	if e, ok := errors.AsType[*problemAt](err); ok {
 		r.problems.fail(r.place(e.at), e.error)
 		return

@@ -235,7 +235,7 @@ func summaryOf(t *testing.T, cfg *cliconfig.Config, d *decoded) (lines []string)
 
 var decodeSeeds = []string{
 	`credentials "a.test" { token = "x" } credentials "a.test" {}`,
-	`credentials "a.test" { token = "x" token = "y" }`,
+	`{"credentials": {"a.test": {"token": "x", "token": "y"}}}`,
 	`credentials a.test { token = "x" } CREDENTIALS { a.test { token = "y" } b.test { token = "z" } }`,
 	`host a.test { services { x = "y" } services = { z = { a = [1, {}] } } } host a.test { services = { b = 1 } }`,
 	`{"credentials": {"a.test": {"token": "x"}}, "credentials": {"b.test": {"token": "y"}}}`,
@@ -414,7 +414,7 @@ func TestFileCount(t *testing.T) {
 // after the limit.
 func TestProblemCount(t *testing.T) {
 	t.Parallel()
-	warnings := func(n int) string { return strings.Repeat("odd = 1\n", n) }
+	warnings := func(n int) string { return strings.Repeat("odd {}\n", n) }
 	for _, n := range []int{100, 200} {
 		if listed := len(load(t, home(t, map[string]string{".tofurc": warnings(n)})).Warnings()); listed != 100 {
 			t.Errorf("%d warnings: %d are listed, want 100", n, listed)

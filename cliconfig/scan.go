@@ -79,8 +79,9 @@ func tooLarge(at int, limit string, max int) error {
 }
 
 // parse reads the syntax of a file and adds its words to those of other files. As in the CLI, the
-// content determines which syntax it is. The error is a *problemAt.
-func parse(src string, words *int) (items []item, json bool, err error) {
+// content determines which syntax it is. If once is set, as in OpenTofu, an argument of the native syntax must not be
+// repeated in its block. The error is a *problemAt.
+func parse(src string, once bool, words *int) (items []item, json bool, err error) {
 	for i, c := range src {
 		if _, size := utf8.DecodeRuneInString(src[i:]); c == utf8.RuneError && size == 1 {
 			return nil, false, syntaxError(i, "the file is not encoded in UTF-8")
@@ -96,7 +97,9 @@ func parse(src string, words *int) (items []item, json bool, err error) {
 		items, err = parseJSON(src, words)
 		return items, true, err
 	}
-	items, err = newParser(src, words).items(lexeme{kind: token.EOF})
+	p := newParser(src, words)
+	p.once = once
+	items, err = p.items(lexeme{kind: token.EOF})
 	return items, false, err
 }
 
@@ -192,6 +195,7 @@ func (l *jsonLexer) next() (lexeme, error) {
 type parser struct {
 	lexer
 	json  bool
+	once  bool // each argument of a block
 	depth int
 	words *int // lexemes so far
 }
@@ -238,7 +242,8 @@ func parseJSON(src string, words *int) ([]item, error) {
 // than EOF. The error is a *problemAt.
 func (p *parser) items(open lexeme) ([]item, error) {
 	var items []item
-	comma := true // the next token cannot be a comma
+	set := map[lexeme]bool{} // arguments, without their places
+	comma := true            // the next token cannot be a comma
 	for {
 		t, err := p.next()
 		switch {
@@ -261,6 +266,12 @@ func (p *parser) items(open lexeme) ([]item, error) {
 		more, err := read(t)
 		if err != nil {
 			return nil, err
+		}
+		if argument := (lexeme{kind: t.kind, text: t.text}); p.once && more[0].equals {
+			if set[argument] {
+				return nil, syntaxError(t.at, fmt.Sprintf("the argument %s is set already", quote(t.text)))
+			}
+			set[argument] = true
 		}
 		items = append(items, more...)
 		comma = false

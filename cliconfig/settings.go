@@ -265,8 +265,7 @@ func orDisabled(n int) int {
 	return n
 }
 
-// pluginCacheDir reads the setting plugin_cache_dir. The first file counts, and in a file
-// the last setting.
+// pluginCacheDir reads the setting plugin_cache_dir. The first file counts, and in it the last setting.
 func (r *fileReader) pluginCacheDir(it item) {
 	written, ok := r.text(it)
 	if !ok {

@@ -300,6 +300,9 @@ var notCompared = map[string]string{
 	"oci-blocks-bad":            "only OpenTofu has this setting",
 	"oci-json-bad":              "only OpenTofu has this setting",
 	"oci-defaults-bad":          "only OpenTofu has this setting",
+	"argument-twice":            "only OpenTofu refuses a repeated argument",
+	"unlike-url":                "the comment of the package has it",
+	"unlike-json":               "the comment of the package has it",
 	"protocols-errors":          "only OpenTofu has these settings",
 }
 
