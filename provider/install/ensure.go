@@ -107,9 +107,7 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 		j := shared
 		j.s = &result.Selections[i]
 		*j.s = Selection{Provider: p, Constraint: requirements[p], Platform: j.platform}
-		if in.Policy != nil {
-			j.policy = in.Policy(p)
-		}
+		j.policy = in.Policy.For(p)
 		wg.Go(func() {
 			err := j.do(ctx)
 			if _, ok := errors.AsType[*failure.Error](err); !ok && err != nil {

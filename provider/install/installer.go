@@ -34,12 +34,10 @@ type Installer struct {
 	// If false, Dir gets symbolic links if the system permits.
 	Copy bool
 
-	// Policy returns the policy for a provider. If nil, the zero policy is used, which demands a signature.
-	//
-	// Locked hashes of the selected version replace the Accept of the policy. With RequireSignature or
+	// Policy returns the policy for a provider. Locked hashes of the selected version replace the Accept of the policy. With RequireSignature or
 	// Provenance each call of Ensure downloads the archive. See [provider.HashOptions].Locked for packages
 	// of LockPlatforms.
-	Policy func(addrs.Provider) verify.Policy
+	Policy provider.Policies
 
 	Platform  addrs.Platform           // to install for; if zero, that of this program
 	Protocols addrs.ProviderConstraint // as in [provider.Need]

@@ -18,13 +18,13 @@ import (
 
 // LockOptions are the options of [Lock].
 type LockOptions struct {
-	Policy    func(addrs.Provider) verify.Policy // as in [Installer]
-	Protocols addrs.ProviderConstraint           // as in Installer
-	Upgrade   bool                               // as in Installer
-	Stated    bool                               // as in Installer
-	Store     provider.HashStore                 // as in Installer
-	TempDir   string                             // as in Installer
-	Parallel  int                                // as in Installer
+	Policy    provider.Policies        // as in [Installer]
+	Protocols addrs.ProviderConstraint // as in Installer
+	Upgrade   bool                     // as in Installer
+	Stated    bool                     // as in Installer
+	Store     provider.HashStore       // as in Installer
+	TempDir   string                   // as in Installer
+	Parallel  int                      // as in Installer
 
 	// Progress is as in Installer. The last events are a [provider.EventHashed] for each locked package, and an
 	// [EventFailed] for a provider that fails.

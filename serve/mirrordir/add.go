@@ -36,9 +36,8 @@ func (w Want) String() string { return w.Provider.String() + " " + w.Version.Str
 
 // AddOptions are the options of [Mirror.Add] and [Mirror.AddLocked].
 type AddOptions struct {
-	// Policy, if not nil, returns the policy for a provider. If nil, the zero policy is used, which
-	// demands a signature.
-	Policy func(addrs.Provider) verify.Policy
+	// Policy returns the policy for a provider.
+	Policy provider.Policies
 
 	// Parallel is the maximum number of concurrent downloads. If zero or less, 8 is used.
 	Parallel int
@@ -49,14 +48,6 @@ type AddOptions struct {
 	// Progress, if not nil, is called for the events of [provider.Receive], [EventKept], and
 	// [provider.EventVerified] for an added package. Calls never overlap.
 	Progress func(provider.Event)
-}
-
-// policyFor returns the policy for p of a field that may be nil.
-func policyFor(policy func(addrs.Provider) verify.Policy, p addrs.Provider) verify.Policy {
-	if policy == nil {
-		return verify.Policy{}
-	}
-	return policy(p)
 }
 
 // EventKept means that [Mirror.Add] has kept an existing archive.
@@ -107,7 +98,7 @@ func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockf
 	}
 	var wants []Want
 	for e := range lock.All() {
-		if !policyFor(o.Policy, e.Provider).Accept.IsZero() {
+		if !o.Policy.For(e.Provider).Accept.IsZero() {
 			return nil, failure.Wrap("mirror", e.Provider.String(), fmt.Errorf("%w: Accept is set, but the lock file has the accepted hashes", verify.ErrPolicy))
 		}
 		wants = append(wants, Want{Provider: e.Provider, Version: e.Version, Platforms: platforms})
@@ -140,7 +131,7 @@ func (m *Mirror) plan(wants []Want, o AddOptions, lock *lockfile.File) ([]*job, 
 		switch {
 		case j == nil:
 			w.Platforms = slices.Clone(w.Platforms)
-			j = &job{want: w, policy: policyFor(o.Policy, w.Provider), locked: lock != nil}
+			j = &job{want: w, policy: o.Policy.For(w.Provider), locked: lock != nil}
 			if j.locked {
 				j.policy.Accept = lock.Accept(w.Provider, w.Version)
 			}

@@ -33,8 +33,8 @@ type CheckOptions struct {
 
 	// Policy, if not nil, returns the policy for a provider, by which Check judges recorded evidence;
 	// otherwise only invalid evidence is refused. Archives without a record are not judged. Reindex uses
-	// its Limits only. Policy may be called concurrently.
-	Policy func(addrs.Provider) verify.Policy
+	// its Limits only.
+	Policy provider.Policies
 
 	// Progress, if not nil, is called for each archive that has been read. Calls never overlap.
 	Progress func(provider.Event)
@@ -397,7 +397,7 @@ func (c *inspection) hash(ctx context.Context, a address, name string) (local []
 		return nil, 0, nil, err
 	}
 	defer f.close()
-	packed, tree, err := f.h1(ctx, policyFor(c.options.Policy, a.provider).Limits)
+	packed, tree, err := f.h1(ctx, c.options.Policy.For(a.provider).Limits)
 	if errors.Is(err, failure.ErrArchive) || errors.Is(err, failure.ErrTooLarge) {
 		return []checksum.Hash{f.zh}, f.size, err, nil
 	}

@@ -51,9 +51,8 @@ type Cache struct {
 	// Include, if not empty, limits the providers, cached or not. Others are [provider.ErrExcluded].
 	Include []provider.Pattern
 
-	// Policy, if not nil, returns the policy for a provider, and may be called concurrently. If nil, a
-	// signature is required; for a mirror, set AllowUnsigned.
-	Policy func(addrs.Provider) verify.Policy
+	// Policy returns the policy for a provider. For a mirror as Source, set AllowUnsigned in it.
+	Policy provider.Policies
 
 	// Cooldown, if not nil, holds back versions, whether they are cached or not: they are not listed, and have
 	// no document of their own. Its Source is ignored. Mirror states no dates, so without a [cooldown.Ledger] all
@@ -367,7 +366,7 @@ func (c *Cache) cachedHashes(ctx context.Context, p addrs.Provider, v addrs.Vers
 
 // cachedPackage returns the cached package, nil if there is none.
 func (c *Cache) cachedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) *provider.Package {
-	pkg, err := c.Mirror.RecordedPackage(ctx, p, v, platform, policyFor(c.Policy, p))
+	pkg, err := c.Mirror.RecordedPackage(ctx, p, v, platform, c.Policy.For(p))
 	if c.logFailure(ctx, p, err) != nil {
 		return nil
 	}
@@ -420,7 +419,7 @@ func (c *Cache) store(ctx context.Context, s *storage.Staged, refused error, pkg
 	case !c.storing.TryAcquire(1):
 		err = errStoring
 	default:
-		_, err = c.Mirror.AddArchive(ctx, s, pkg, got, policyFor(c.Policy, pkg.Provider))
+		_, err = c.Mirror.AddArchive(ctx, s, pkg, got, c.Policy.For(pkg.Provider))
 		c.storing.Release(1)
 	}
 	switch {
@@ -495,7 +494,7 @@ func (c *Cache) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Ve
 		if err != nil {
 			return nil, err
 		}
-		stated, err := listArchives(ctx, c, versions, p, v, policyFor(c.Policy, p), c.Platforms)
+		stated, err := listArchives(ctx, c, versions, p, v, c.Policy.For(p), c.Platforms)
 		for platform := range stated {
 			if hashes, ok := kept[platform]; ok {
 				stated[platform] = hashes

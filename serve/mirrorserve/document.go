@@ -106,7 +106,7 @@ func (h *Handler) listedArchives(ctx context.Context, p addrs.Provider, v addrs.
 	if err != nil {
 		return nil, err
 	}
-	return listArchives(ctx, h.source, versions, p, v, policyFor(h.Policy, p), h.Platforms)
+	return listArchives(ctx, h.source, versions, p, v, h.Policy.For(p), h.Platforms)
 }
 
 // listedBy returns the versions in a list.

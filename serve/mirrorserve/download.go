@@ -41,19 +41,11 @@ func listSlots(parallel int) *hostShares { return slots(max(1, parallel/4)) }
 // workers returns the number of concurrent requests for one host of a field Parallel.
 func workers(parallel int) int { return cmp.Or(max(parallel, 0), webserve.DefaultParallel) }
 
-// policyFor returns the policy for p of a field that may be nil.
-func policyFor(policy func(addrs.Provider) verify.Policy, p addrs.Provider) verify.Policy {
-	if policy == nil {
-		return verify.Policy{}
-	}
-	return policy(p)
-}
-
 // upstream is a source with limits for concurrent requests. It checks answers, and marks those for which the source is
 // asked. Concurrent calls share the request for a package.
 type upstream struct {
 	provider.Source
-	policy   func(addrs.Provider) verify.Policy // may be nil
+	policy   provider.Policies
 	mark     webserve.Mark
 	verified bool // whether the archives were verified when they were stored, so that they need only the stated hashes
 
@@ -61,7 +53,7 @@ type upstream struct {
 	packages                  flight.Group[request, *provider.Package]
 }
 
-func newUpstream(src provider.Source, policy func(addrs.Provider) verify.Policy, mark webserve.Mark, n int) *upstream {
+func newUpstream(src provider.Source, policy provider.Policies, mark webserve.Mark, n int) *upstream {
 	return &upstream{
 		Source: provider.CheckAnswers(src), policy: policy, mark: mark,
 		lists: listSlots(n), requests: slots(n), arriving: slots(n),
@@ -100,7 +92,7 @@ func (u *upstream) Evidence(ctx context.Context, pkg *provider.Package) (verify.
 // receive downloads the archive of pkg into the file of d, when a slot is free, and judges it. Readers of d get all but
 // its last byte meanwhile. If evidence is set, it is fetched even if the policy does not need it.
 func (u *upstream) receive(ctx context.Context, d *download, pkg *provider.Package, evidence bool) (*provider.Received, error) {
-	policy := policyFor(u.policy, pkg.Provider)
+	policy := u.policy.For(pkg.Provider)
 	if u.verified {
 		policy = verify.Policy{AllowUnchecked: true, Limits: policy.Limits}
 	}

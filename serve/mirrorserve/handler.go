@@ -16,7 +16,6 @@ import (
 	"github.com/tofureg/tofureg/serve/access"
 	"github.com/tofureg/tofureg/serve/internal/webserve"
 	"github.com/tofureg/tofureg/storage"
-	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -46,7 +45,7 @@ type Handler struct {
 	Source provider.Source
 
 	// Policy is as in [Cache].
-	Policy func(addrs.Provider) verify.Policy
+	Policy provider.Policies
 
 	// Platforms are requested if Source lists none and is no [provider.Catalogue]. If empty, common ones are.
 	Platforms []addrs.Platform
