@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -79,46 +80,16 @@ func TestParseSums(t *testing.T) {
 
 func TestParseSumsRefuses(t *testing.T) {
 	t.Parallel()
-	good := sumA + "  a.zip\n"
-	for name, tt := range map[string]struct {
-		doc  string
-		line int
-	}{
-		"two digests":             {good + "\n" + sumB + "  a.zip\n", 3},
-		"right, then wrong":       {good + sumB + " *a.zip\n", 2},
-		"two digests, a tab":      {good + "#\n\t" + sumB + "\ta.zip\t#\n", 3},
-		"two digests, a mark":     {"\ufeff" + good + sumB + "  a.zip\n", 2},
-		"two digests, a comment":  {sumB + "  a.zip # old\n" + good, 2},
-		"digest only":             {sumA + "\n", 1},
-		"short digest":            {good + sumA[1:] + "  b.zip\n", 2},
-		"long digest":             {good + sumA + "a  b.zip\n", 2},
-		"digest of 30 bytes":      {good + sumA[:60] + "  b.zip\n", 2},
-		"no hex":                  {"g" + sumA[1:] + "  b.zip\n", 1},
-		"no name":                 {good + sumA + "  \n", 2},
-		"only marks":              {good + sumA + " **\n", 2},
-		"escaped name":            {"\\" + sumA + "  a\\n.zip\n", 1},
-		"NUL in the name":         {sumA + "  a\x00.zip\n", 1},
-		"NUL as separator":        {sumA + "\x00\x00a.zip\n", 1},
-		"not UTF-8":               {sumA + "  \xff.zip\n", 1},
-		"half a line":             {good + sumB[:50], 2},
-		"a commit":                {"tree " + sumA[:40] + "\nauthor A <a@example.com> 1 +0000\n\n" + good, 1},
-		"a tag":                   {"object " + sumA[:40] + "\ntype commit\n\n" + good, 1},
-		"a mail":                  {good + "Hello,\n", 2},
-		"another comment":         {"; " + good, 1},
-		"half a BSD line":         {good + "SHA256 (a.zip) =\n", 2},
-		"a BSD line with text":    {good + "see SHA256 (a.zip) = " + sumA + "\n", 2},
-		"escape in the name":      {sumA + "  \x1b[31m.zip\n", 1},
-		"html":                    {"<html>\n", 1},
-		"UTF-16":                  {strings.Join(strings.Split(good, ""), "\x00"), 1},
-		"two byte order marks":    {"\ufeff\ufeff" + good, 1},
-		"a byte order mark alone": {"\ufeff\n\ufeff", 2},
-	} {
-		sums, err := verify.ParseSums([]byte(tt.doc))
-		if err == nil || sums != nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("SHA256SUMS line %d:", tt.line)) {
-			t.Errorf("%s: %v, %v, want an error in line %d", name, sums, err, tt.line)
+	for _, tt := range casetest.Read[struct {
+		Name, Doc string
+		Line      int
+	}](t, "sums-refused.txt") {
+		sums, err := verify.ParseSums([]byte(tt.Doc))
+		if err == nil || sums != nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("SHA256SUMS line %d:", tt.Line)) {
+			t.Errorf("%s: %v, %v, want an error in line %d", tt.Name, sums, err, tt.Line)
 		}
 		if err != nil && strings.ContainsAny(err.Error(), "\n\r\x00\x1b") {
-			t.Errorf("%s: control character in %q", name, err)
+			t.Errorf("%s: control character in %q", tt.Name, err)
 		}
 	}
 }

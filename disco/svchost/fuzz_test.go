@@ -1,8 +1,6 @@
 package svchost_test
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -10,17 +8,16 @@ import (
 	"golang.org/x/net/idna"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 )
 
 func addSeeds(f *testing.F) {
 	for _, s := range []string{"example.com", "böb.example.com:8443", "straße.example", "例え。テスト", "1.2.3.4:80"} {
 		f.Add(s)
 	}
-	for _, table := range []map[string][]string{refused, strictOnly} {
-		for _, reason := range slices.Sorted(maps.Keys(table)) {
-			for _, s := range table[reason] {
-				f.Add(s)
-			}
+	for _, name := range []string{"hosts-refused.txt", "hosts-refused-strict.txt"} {
+		for in := range casetest.Pairs(f, name) {
+			f.Add(in)
 		}
 	}
 }

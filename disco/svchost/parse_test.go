@@ -11,66 +11,19 @@ import (
 	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
-var (
-	label63 = strings.Repeat("a", 63)
-	name253 = strings.Join([]string{label63, label63, label63, strings.Repeat("b", 61)}, ".")
-)
-
 func TestParse(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ in, ascii, display string }{
-		{"registry.opentofu.org", "registry.opentofu.org", ""},
-		{"localhost", "localhost", ""},
-		{"localhost:8443", "localhost:8443", ""},
-		{"127.0.0.1", "127.0.0.1", ""},
-		{"127.0.0.1:8443", "127.0.0.1:8443", ""},
-		{"Registry.EXAMPLE.com", "registry.example.com", ""},
-		{"EXAMPLE.com:8080", "example.com:8080", ""},
-		{"a-b.c--d.example", "a-b.c--d.example", ""},
-
-		// Ports.
-		{"example.com:443", "example.com", ""},
-		{"example.com:00443", "example.com", ""},
-		{"example.com:081", "example.com:81", ""},
-		{"example.com:1", "example.com:1", ""},
-		{"example.com:65535", "example.com:65535", ""},
-		{"http:80", "http:80", ""},
-		{"https:80", "https:80", ""},
-		{"http", "http", ""},
-
-		// Unicode and its foldings.
-		{"böb.example.com", "xn--bb-fka.example.com", "böb.example.com"},
-		{"BÖB.example.com:8443", "xn--bb-fka.example.com:8443", "böb.example.com:8443"},
-		{"bo\u0308b.example.com", "xn--bb-fka.example.com", "böb.example.com"},
-		{"straße.example", "xn--strae-oqa.example", "straße.example"},
-		{"βόλος.example", "xn--nxasmm1c.example", "βόλος.example"},
-		{"例え.テスト", "xn--r8jz45g.xn--zckzah", "例え.テスト"},
-		{"例え。テスト", "xn--r8jz45g.xn--zckzah", "例え.テスト"},
-		{"ｅｘａｍｐｌｅ．ｃｏｍ", "example.com", ""},
-		{"\u212Aelvin.example", "kelvin.example", ""},
-		{"ﬁrst.example", "first.example", ""},
-		{"①.example", "1.example", ""},
-		{"ex\u00adample.com", "example.com", ""},
-		{"еxample.com", "xn--xample-2of.com", "еxample.com"}, // Cyrillic е
-
-		// DNS lengths.
-		{label63 + ".example", label63 + ".example", ""},
-		{name253, name253, ""},
-		{name253 + ":8443", name253 + ":8443", ""},
-		{"a" + strings.Repeat("\u00ad", 549) + "b", "ab", ""}, // 1100 bytes
-		{strings.Repeat("e\u0302\u0301", 50), "xn--ilgaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", strings.Repeat("ế", 50)}, // 250 bytes before they are composed
-	}
-	for _, tt := range tests {
-		h, err := svchost.Parse(tt.in)
+	for _, tt := range casetest.Read[struct{ In, ASCII, Display string }](t, "hosts.txt") {
+		h, err := svchost.Parse(tt.In)
 		if err != nil {
-			t.Errorf("Parse(%q): %v", tt.in, err)
+			t.Errorf("Parse(%q): %v", tt.In, err)
 			continue
 		}
-		if tt.display == "" {
-			tt.display = tt.ascii
+		if tt.Display == "" {
+			tt.Display = tt.ASCII
 		}
-		if h.String() != tt.ascii || h.Display() != tt.display {
-			t.Errorf("Parse(%q) = %q, displayed %q; want %q, %q", tt.in, h, h.Display(), tt.ascii, tt.display)
+		if h.String() != tt.ASCII || h.Display() != tt.Display {
+			t.Errorf("Parse(%q) = %q, displayed %q; want %q, %q", tt.In, h, h.Display(), tt.ASCII, tt.Display)
 		}
 		if again, err := svchost.Parse(h.Display()); again != h {
 			t.Errorf("Parse(%q) = %q, %v; want %q", h.Display(), again, err, h)
@@ -81,60 +34,19 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// refused lists names that are invalid for both parsers, by a part of the reason. Some have a full-width
-// colon, or punycode of ASCII, of punycode, and of what a decoder passes through.
-var refused = map[string][]string{
-	"empty":         {""},
-	"empty label":   {":8080", ".example.com", "example..com", "example。。com", "\u00ad.com", "a.\u00ad.com", "\u00ad"},
-	"missing":       {"example.com:"},
-	"must not be 0": {"example.com:0", "example.com:00"},
-	"decimal digits": {
-		"example.com:+80", "example.com:-1", "example.com:8_0", "example.com:0x50", "example.com: 80", "example.com:80 ", "example.com:８０",
-		"example.com:٨٠",
-	},
-	"65535":                    {"example.com:65536", "example.com:99999999999999999999999"},
-	"":                         {"example.com：80", "xn--.example", "xn--ü-abc.example", "xn--日-.example", "xn--xn--b-bb-fka.example", "xn--example-.example"},
-	"end with a dot":           {"example.com.", "example.com..", "example.com。", "example.com．:8443", ".", "｡", "a.\u00ad"},
-	"not a URL":                {"https://example.com", "HTTPS://example.com/v1", "http:example", "https:", "http:/x", "ftp://example.com"},
-	"without a path":           {"example.com/v1"},
-	"without user information": {"user@example.com"},
-	"IPv6":                     {"::1", "[::1]", "[::1]:8443", "[fe80", "fe80::1%eth0", "example.com:80:80"},
-	"not allowed":              {"exa mple.com", " example.com", "example.com\n", "a\x00b", "a%2fb", "a?b", "a#b", "*.example.com", `a\b`},
-	"hyphen":                   {"-a.example", "a-.example"},
-	"UTF-8":                    {"a\xffb.example"},
-	"internationalised":        {"a\u200db.example", "a\u202eb.example", "\u0300a.example", "אa.example"},
-	"63 bytes":                 {label63 + "a.example", strings.Repeat("ö", 60) + ".example", strings.Repeat("e\u0302\u0301", 51)},
-	"253 bytes":                {name253 + "b", strings.Repeat("a.", 126) + "ö"},
-	"too long":                 {"a" + strings.Repeat("\u00ad", 549) + "bc", strings.Repeat("a", 5000)},
-}
-
-// strictOnly lists names that are invalid for Parse only.
-var strictOnly = map[string][]string{
-	"punycode": {
-		"xn--bb-fka.example", "XN--bb-fka.example", "Xn--BB-FKA.example", "a.xn--bb-fka", "ｘｎ－－bb-fka.example", "x\u00adn--bb-fka.example",
-		"foo。xn--bb-fka", "foo．ｘn--bb-fka", "foo｡xn--bb-fka:8443",
-	},
-	"not allowed":      {"my_registry.example"},
-	"third and fourth": {"ab--c.example"},
-}
-
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
-	for reason, names := range refused {
-		for _, in := range names {
-			h, err := svchost.Parse(in)
-			checkRefused(t, "Parse", in, reason, h, err)
-			h, err = svchost.FromWire(in)
-			checkRefused(t, "FromWire", in, reason, h, err)
-		}
+	for in, reason := range casetest.Pairs(t, "hosts-refused.txt") {
+		h, err := svchost.Parse(in)
+		checkRefused(t, "Parse", in, reason, h, err)
+		h, err = svchost.FromWire(in)
+		checkRefused(t, "FromWire", in, reason, h, err)
 	}
-	for reason, names := range strictOnly {
-		for _, in := range names {
-			h, err := svchost.Parse(in)
-			checkRefused(t, "Parse", in, reason, h, err)
-			if _, err := svchost.FromWire(in); err != nil {
-				t.Errorf("FromWire(%q): %v", in, err)
-			}
+	for in, reason := range casetest.Pairs(t, "hosts-refused-strict.txt") {
+		h, err := svchost.Parse(in)
+		checkRefused(t, "Parse", in, reason, h, err)
+		if _, err := svchost.FromWire(in); err != nil {
+			t.Errorf("FromWire(%q): %v", in, err)
 		}
 	}
 }
