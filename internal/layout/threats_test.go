@@ -134,11 +134,12 @@ var endsShownBy = map[string]string{
 	"reads a file of limited size":      `auth.CredentialsFile.Token provider/hashstore.Dir.Hashes`,
 	"asks the store for a URL":          "serve/mirrordir.Mirror.ArchiveLink",
 	"reads one document":                "serve/mirrordir.Mirror.ListedArchives",
-	"serve/regdir.TestEnds": `serve/regdir.Registry.CopyModules serve/regdir.Registry.Evidence serve/regdir.Registry.ModuleLocation
+	"serve/regdir.TestEnds": `serve/regdir.Registry.All serve/regdir.Registry.CopyModules serve/regdir.Registry.Evidence serve/regdir.Registry.ModuleLocation
 		serve/regdir.Registry.ModuleVersions serve/regdir.Registry.Open serve/regdir.Registry.OpenModule
 		serve/regdir.Registry.ProviderPackage serve/regdir.Registry.ProviderVersions
 		serve/regdir.Registry.PublishModule serve/regdir.Registry.PublishProvider
-		serve/regdir.Registry.RemoveModule serve/regdir.Registry.RemoveProvider`,
+		serve/regdir.Registry.RemoveModule serve/regdir.Registry.RemoveProvider
+		serve/regdir.Registry.Sweep`,
 	"reads one record": `serve/mirrordir.Mirror.Evidence serve/mirrordir.Mirror.ProviderPackage
 		serve/mirrordir.Mirror.RecordedPackage serve/mirrorserve.Cache.Evidence`,
 	"provider/lockfile.TestUpdateContext": `provider/lockfile.Update provider/lockfile.UpdateLenient`,

@@ -76,11 +76,11 @@ func Write(ctx context.Context, s storage.Store, name string, data []byte, old D
 	case len(data) > MaxDocument:
 		return fmt.Errorf("%s would have more than %d bytes: %w", name, MaxDocument, failure.ErrTooLarge)
 	}
-	return s.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), old.Revision)
+	return Put(ctx, s, name, data, old.Revision)
 }
 
-// Put writes v as Write does, or deletes the document if v is nil.
-func Put(ctx context.Context, s storage.Store, name string, v any, old Document) error {
+// PutOld writes v as Write does, or deletes the document if v is nil.
+func PutOld(ctx context.Context, s storage.Store, name string, v any, old Document) error {
 	if v == nil {
 		return Write(ctx, s, name, nil, old)
 	}
@@ -188,19 +188,6 @@ func CanDelete(ctx context.Context, s storage.Store, dir string) error {
 		return fmt.Errorf("the store cannot delete on a condition, so that what other processes write could be lost: %w", err)
 	}
 	return err
-}
-
-// Lock waits for a lock, if the store has locks.
-func Lock(ctx context.Context, s storage.Store, name string) (unlock func(), err error) {
-	l, ok := storage.As[storage.Locker](s)
-	if !ok {
-		return func() {}, nil
-	}
-	free, err := l.Lock(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return func() { _ = free() }, nil
 }
 
 // Change calls change, with the lock of this name if the store has locks, until it does not conflict with

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"github.com/tofureg/tofureg/failure"
 	"io"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/scheduletest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/serve/mirrordir"
@@ -115,9 +115,9 @@ type checked struct {
 }
 
 // actor returns an actor that does one job. If other is set, an adder does not keep another build.
-func (c *checked) actor(d *disk, job byte, n int, other bool) *actor {
-	a := &actor{name: fmt.Sprintf("%c%d", job, n), store: d}
-	a.do = func(ctx context.Context, s storage.Store) error {
+func (c *checked) actor(d *scheduletest.Disk, job byte, n int, other bool) *scheduletest.Actor {
+	a := &scheduletest.Actor{Name: fmt.Sprintf("%c%d", job, n), Store: d}
+	a.Do = func(ctx context.Context, s storage.Store) error {
 		m := &mirrordir.Mirror{Store: s, TempDir: c.temp}
 		count := 0
 		mirrordir.SetNonce(m, func() string {
@@ -133,7 +133,7 @@ func (c *checked) actor(d *disk, job byte, n int, other bool) *actor {
 			_, err := m.Reindex(ctx, mirrordir.CheckOptions{})
 			return err
 		case 'r':
-			return c.read(ctx, m, other && d.locks)
+			return c.read(ctx, m, other && d.Locks)
 		}
 		policy := verify.Policy{AllowUnsigned: true, AllowUnchecked: true}
 		if job == 'B' || other {
@@ -187,24 +187,24 @@ type recorded struct {
 
 // look returns the entry of the document, and whether the index lists the version. It returns an error if they state what is
 // not so, or if evidence about the archive that was listed before is lost. was may be nil.
-func (c *checked) look(t *testing.T, d *disk, was *recorded) (entry string, indexed bool, err error) {
-	if f, ok := d.files[home+"/1.0.0.json"]; ok {
-		for _, a := range mirrortest.Parse[document](t, string(f.data)).Archives {
-			archive, ok := d.files[path.Join(home, a.URL)]
+func (c *checked) look(t *testing.T, d *scheduletest.Disk, was *recorded) (entry string, indexed bool, err error) {
+	if f, ok := d.Files[home+"/1.0.0.json"]; ok {
+		for _, a := range mirrortest.Parse[document](t, string(f.Data)).Archives {
+			archive, ok := d.Files[path.Join(home, a.URL)]
 			if !ok {
 				return "", false, fmt.Errorf("the document names %s, which is missing", a.URL)
 			}
 			entry = a.URL
-			now := recorded{zh: c.zhOf(archive.data)}
+			now := recorded{zh: c.zhOf(archive.Data)}
 			if !slices.Contains(a.Hashes, now.zh) {
 				return "", false, fmt.Errorf("the document states %v for %s, which has %s", a.Hashes, a.URL, now.zh)
 			}
 			record := cmp.Or(a.Record, "record_"+strings.TrimSuffix(a.URL, ".zip")+".json")
-			text, ok := d.files[path.Join(home, record)]
+			text, ok := d.Files[path.Join(home, record)]
 			if !ok && (a.Record != "" || !c.foreign) {
 				return "", false, fmt.Errorf("the record %s of a listed archive is missing", record)
 			}
-			now.evidence = bytes.Contains(text.data, []byte(`"sums"`))
+			now.evidence = bytes.Contains(text.Data, []byte(`"sums"`))
 			if was != nil {
 				if was.zh == now.zh && was.evidence && !now.evidence {
 					return "", false, fmt.Errorf("the recorded evidence about %s is lost", a.URL)
@@ -213,8 +213,8 @@ func (c *checked) look(t *testing.T, d *disk, was *recorded) (entry string, inde
 			}
 		}
 	}
-	if f, ok := d.files[home+"/index.json"]; ok {
-		_, indexed = mirrortest.Parse[index](t, string(f.data)).Versions["1.0.0"]
+	if f, ok := d.Files[home+"/index.json"]; ok {
+		_, indexed = mirrortest.Parse[index](t, string(f.Data)).Versions["1.0.0"]
 	}
 	if indexed && entry == "" {
 		err = fmt.Errorf("the index lists a version whose document is missing or empty")
@@ -223,16 +223,12 @@ func (c *checked) look(t *testing.T, d *disk, was *recorded) (entry string, inde
 }
 
 // alone runs one more actor, without others.
-func (c *checked) alone(d *disk, job byte) error {
-	x := &execution{actors: []*actor{c.actor(d, job, 20, false)}, after: func() error { return nil }}
-	if _, err := x.run(nil); err != nil {
-		return err
-	}
-	return x.actors[0].err
+func (c *checked) alone(d *scheduletest.Disk, job byte) error {
+	return scheduletest.Run(c.actor(d, job, 20, false))
 }
 
 // agree checks that index and document agree.
-func (c *checked) agree(t *testing.T, d *disk) (entry string, err error) {
+func (c *checked) agree(t *testing.T, d *scheduletest.Disk) (entry string, err error) {
 	entry, indexed, err := c.look(t, d, nil)
 	if err == nil && indexed != (entry != "") {
 		err = fmt.Errorf("the document has the entry %q, the index lists the version: %t", entry, indexed)
@@ -241,13 +237,13 @@ func (c *checked) agree(t *testing.T, d *disk) (entry string, err error) {
 }
 
 // end checks the state after a run.
-func (c *checked) end(t *testing.T, s scene, d *disk, actors []*actor) error {
-	died := slices.ContainsFunc(actors, func(a *actor) bool { return a.dead })
+func (c *checked) end(t *testing.T, s scene, d *scheduletest.Disk, actors []*scheduletest.Actor) error {
+	died := slices.ContainsFunc(actors, func(a *scheduletest.Actor) bool { return a.Dead })
 	removers := false
 	for _, a := range actors {
-		removers = removers || a.name[0] == 'R'
-		if a.err != nil && !a.dead {
-			return fmt.Errorf("%s fails: %w", a.name, a.err)
+		removers = removers || a.Name[0] == 'R'
+		if a.Err != nil && !a.Dead {
+			return fmt.Errorf("%s fails: %w", a.Name, a.Err)
 		}
 	}
 	entry, indexed, err := c.look(t, d, nil)
@@ -258,25 +254,25 @@ func (c *checked) end(t *testing.T, s scene, d *disk, actors []*actor) error {
 		return fmt.Errorf("in the end the document has the entry %q, the index lists the version: %t", entry, indexed)
 	}
 	for _, a := range actors {
-		add := a.name[0] == 'A' || a.name[0] == 'B' || a.name[0] == 'E'
-		overlapped := slices.ContainsFunc(actors, func(r *actor) bool {
-			removes := r.name[0] == 'R' || s.locks && r.dead && r != a && strings.Contains(s.actors, "B") // which replaces in two steps
-			return removes && (r.last > a.first || r.dead || r.first < 0)
+		add := a.Name[0] == 'A' || a.Name[0] == 'B' || a.Name[0] == 'E'
+		overlapped := slices.ContainsFunc(actors, func(r *scheduletest.Actor) bool {
+			removes := r.Name[0] == 'R' || s.locks && r.Dead && r != a && strings.Contains(s.actors, "B") // which replaces in two steps
+			return removes && (r.Last > a.First || r.Dead || r.First < 0)
 		})
-		if !add || a.dead || overlapped {
+		if !add || a.Dead || overlapped {
 			continue
 		}
 		if entry == "" || !indexed {
-			return fmt.Errorf("%s has added the version, which has the entry %q; the index lists it: %t", a.name, entry, indexed)
+			return fmt.Errorf("%s has added the version, which has the entry %q; the index lists it: %t", a.Name, entry, indexed)
 		}
 	}
 	for _, r := range actors {
-		added := slices.ContainsFunc(actors, func(a *actor) bool { return strings.ContainsAny(a.name[:1], "ABE") && a.last > r.first })
-		if r.name[0] == 'R' && !r.dead && !added && entry != "" {
-			return fmt.Errorf("%s has removed the version, and it is there again", r.name)
+		added := slices.ContainsFunc(actors, func(a *scheduletest.Actor) bool { return strings.ContainsAny(a.Name[:1], "ABE") && a.Last > r.First })
+		if r.Name[0] == 'R' && !r.Dead && !added && entry != "" {
+			return fmt.Errorf("%s has removed the version, and it is there again", r.Name)
 		}
 	}
-	if _, ok := d.files[archive(v1, linux)]; !ok && !removers && (s.foreign || s.placed) {
+	if _, ok := d.Files[archive(v1, linux)]; !ok && !removers && (s.foreign || s.placed) {
 		return fmt.Errorf("the archive of another program is gone")
 	}
 	if !died && !removers && !s.removed && !s.placed && !strings.ContainsAny(s.actors, "BS") {
@@ -288,7 +284,7 @@ func (c *checked) end(t *testing.T, s scene, d *disk, actors []*actor) error {
 		return nil
 	}
 	for _, job := range []byte{'A', 'R', 'X'} {
-		later := d.clone()
+		later := d.Clone()
 		if err := c.alone(later, job); err != nil {
 			return fmt.Errorf("%c after a death: %w", job, err)
 		}
@@ -303,9 +299,9 @@ func (c *checked) end(t *testing.T, s scene, d *disk, actors []*actor) error {
 	return nil
 }
 
-func archivesOf(d *disk) func(func(string) bool) {
+func archivesOf(d *scheduletest.Disk) func(func(string) bool) {
 	return func(yield func(string) bool) {
-		for name := range maps.Keys(d.files) {
+		for name := range maps.Keys(d.Files) {
 			if strings.HasSuffix(name, ".zip") && !yield(name) {
 				return
 			}
@@ -314,8 +310,8 @@ func archivesOf(d *disk) func(func(string) bool) {
 }
 
 // check runs all schedules of a scene within limits.
-func (c *checked) check(t *testing.T, s scene, max limits) (runs int, err error) {
-	base := &disk{digests: s.digests, locks: s.locks, files: map[string]diskFile{}, held: map[string]*actor{}}
+func (c *checked) check(t *testing.T, s scene, max scheduletest.Limits) (runs int, err error) {
+	base := (&scheduletest.Disk{Digests: s.digests, Locks: s.locks, Files: map[string]scheduletest.File{}}).Clone()
 	if s.listed || s.removed {
 		var err error
 		synctest.Test(t, func(t *testing.T) {
@@ -329,21 +325,21 @@ func (c *checked) check(t *testing.T, s scene, max limits) (runs int, err error)
 	}
 	a := c.builds['A']
 	if c.foreign = s.foreign || s.placed; c.foreign {
-		must.Do(t, base.write(archive(v1, linux), a.content, ""))
+		must.Do(t, base.Write(archive(v1, linux), a.content, ""))
 	}
 	if s.foreign {
-		must.Do(t, base.write(home+"/1.0.0.json", fmt.Appendf(nil, `{"archives":{"linux_amd64":{"hashes":[%q],"url":%q}}}`, a.zh(t.Context()), path.Base(archive(v1, linux))), ""))
-		must.Do(t, base.write(home+"/index.json", []byte(`{"versions":{"1.0.0":{}}}`), ""))
+		must.Do(t, base.Write(home+"/1.0.0.json", fmt.Appendf(nil, `{"archives":{"linux_amd64":{"hashes":[%q],"url":%q}}}`, a.zh(t.Context()), path.Base(archive(v1, linux))), ""))
+		must.Do(t, base.Write(home+"/index.json", []byte(`{"versions":{"1.0.0":{}}}`), ""))
 	}
-	return explore(t, max, func() ([]*actor, func() error, func() error) {
-		d := base.clone()
-		var actors []*actor
+	return scheduletest.Explore(t, max, func() ([]*scheduletest.Actor, func() error, func() error) {
+		d := base.Clone()
+		var actors []*scheduletest.Actor
 		for i, job := range []byte(s.actors) {
 			actors = append(actors, c.actor(d, job, i, strings.Contains(s.actors, "B")))
 		}
 		seen, was := -1, recorded{}
 		after := func() error {
-			n := d.writes + len(d.files)<<32
+			n := d.Writes + len(d.Files)<<32
 			if n == seen {
 				return nil
 			}
@@ -358,37 +354,27 @@ func (c *checked) check(t *testing.T, s scene, max limits) (runs int, err error)
 	})
 }
 
-var (
-	scheduleSets = flag.String("mirrordir.sets", "", "run the schedules of these `sets` of actors, such as AR,AX, or all")
-	scheduleMax  = flag.String("mirrordir.schedules", "2 0 0", "the maximum numbers of preemptions, deaths and lost answers")
-)
-
 // TestSchedules runs all schedules of a few actors on one version: of two writers with at most two preemptions, of three
-// actors with one. The flags raise these limits; .ci/run uses them.
+// actors with one. The flags of scheduletest raise these limits; .ci/run uses them.
 func TestSchedules(t *testing.T) {
 	c := &checked{
 		builds: map[byte]*build{'A': newBuild(t, "one", true), 'B': newBuild(t, "two", true), 'E': newBuild(t, "one", false)},
 		temp:   t.TempDir(), hashes: map[string]string{},
 	}
-	type round struct {
-		sets string
-		max  limits
-	}
-	rounds := []round{{"AR AA AB AE AS AX RX RS", limits{preemptions: 2}}, {"AX AR", limits{preemptions: 1, deaths: 1}}, {"AAR ABR ARS ARX ARr ABr", limits{preemptions: 1}}}
-	if *scheduleSets != "" {
-		var max limits
-		must.Get(fmt.Sscan(*scheduleMax, &max.preemptions, &max.deaths, &max.losses))(t)
-		rounds = []round{{strings.ReplaceAll(*scheduleSets, ",", " "), max}}
-	}
+	rounds := must.Get(scheduletest.Rounds(
+		scheduletest.Round{Sets: "AR AA AB AE AS AX RX RS", Max: scheduletest.Limits{Preemptions: 2}},
+		scheduletest.Round{Sets: "AX AR", Max: scheduletest.Limits{Preemptions: 1, Deaths: 1}},
+		scheduletest.Round{Sets: "AAR ABR ARS ARX ARr ABr", Max: scheduletest.Limits{Preemptions: 1}},
+	))(t)
 	for _, r := range rounds {
-		for _, set := range strings.Fields(r.sets) {
+		for _, set := range strings.Fields(r.Sets) {
 			for _, s := range scenes(set) {
-				if s.locks && r.max.losses > 0 {
+				if s.locks && r.Max.Losses > 0 {
 					continue // a directory answers
 				}
 				t.Run(s.String(), func(t *testing.T) {
-					runs, err := c.check(t, s, r.max)
-					t.Logf("%d schedules of %+v", runs, r.max)
+					runs, err := c.check(t, s, r.Max)
+					t.Logf("%d schedules of %+v", runs, r.Max)
 					if err != nil {
 						t.Error(err)
 					}

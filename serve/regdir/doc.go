@@ -16,17 +16,18 @@
 //	v1/providers/NAMESPACE/TYPE/versions
 //	v1/providers/NAMESPACE/TYPE/VERSION/download/OS/ARCH
 //	files/providers/NAMESPACE/TYPE/VERSION/record.json
-//	files/providers/NAMESPACE/TYPE/VERSION/DIGEST/
+//	files/providers/NAMESPACE/TYPE/VERSION/DIR/
 //	v1/modules/NAMESPACE/NAME/SYSTEM/versions
 //	v1/modules/NAMESPACE/NAME/SYSTEM/VERSION/download
 //	files/modules/NAMESPACE/NAME/SYSTEM/VERSION/record.json
 //	files/modules/NAMESPACE/NAME/SYSTEM/VERSION/package.tar.gz
+//	files/modules/NAMESPACE/NAME/name.json
 //
-// The directory DIGEST has SHA256SUMS, its signature and the archives. The record of a version decides what
-// the documents say; clients do not read it. URLs in documents are relative to them, so the files may be
-// below any path. Only terraform.json must be at the root of a host, with the media type application/json.
-// It is written once and then left alone. Where it cannot be, a "host" block in the configuration of the
-// CLI names the services.
+// A directory DIR has SHA256SUMS, its signature and archives. The record of a version decides what the documents say;
+// clients do not read it. A removed version keeps its record and documents without an archive. URLs in documents are
+// relative to them, so the files may be below any path. Only terraform.json must be at the root of a host, with the media
+// type application/json. It is written once and then left alone. Where it cannot be, a "host" block in the configuration of
+// the CLI names the services.
 //
 // Documents work with any media type. Terraform before 1.12 reads the location of a module only in a header. These
 // rules of nginx add the header and the media type:
@@ -39,12 +40,13 @@
 //	    default_type application/json;
 //	}
 //
-// If a package has its module in a directory, the archive is "tree.tar.gz", and a rule cannot name it.
+// If a package has its module in a directory, the archive is "tree.tar.gz", and a rule cannot name it. In a store without
+// locks, the archive of a module is in a directory with a random name, and a rule cannot name it either.
 // [github.com/tofureg/tofureg/serve/regserve.Handler] with StreamModules adds the header for all modules.
 //
 // # Concurrency
 //
-// Several processes may publish and remove versions at the same time, in all stores that can write and delete
-// on a condition. Documents name only files that are complete and verified, also after a process was
-// killed. The next call for the version completes its work.
+// Several processes may publish and remove versions at the same time, in all stores. Documents name only files that are
+// complete and verified, also after a process was killed. The next call for the version completes its work, and
+// [Registry.Sweep] deletes what it has left.
 package regdir

@@ -5,8 +5,10 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -60,9 +62,9 @@ func (r *Registry) copyModule(ctx context.Context, src module.Source, request mo
 		return nil, err
 	}
 	if !request.Version.IsZero() && !request.H1.IsZero() {
-		rec, _, err := r.published(ctx, i, addrs.Platform{})
-		if err == nil && rec.H1 == request.H1 && r.hasFiles(ctx, i, rec) == nil {
-			location := r.url(rec.archive(i, addrs.Platform{}))
+		rec, a, err := r.published(ctx, i, addrs.Platform{})
+		if err == nil && rec.H1 == request.H1 {
+			location := r.url(a.names(i)[0])
 			return &module.Report{Module: request.Source.Module, Version: request.Version, Location: location, Subdir: rec.Subdir, H1: rec.H1, Reused: true}, nil
 		}
 	}
@@ -92,25 +94,45 @@ func (r *Registry) fetchModule(ctx context.Context, src module.Source, m addrs.M
 	}
 	report.Dir, report.Module, report.Version = "", m, cmp.Or(report.Version, v)
 	i.version = report.Version
-	write := func(ctx context.Context, w io.Writer) error { return pack(ctx, w, request.Dir) }
-	sum := sha256.New()
-	if err := write(ctx, sum); err != nil {
+	rec := &record{Release: i.String(), H1: report.H1, Subdir: report.Subdir}
+	var f file
+	if rec.Content, f, err = pack(ctx, request.Dir); err != nil {
 		return nil, err
 	}
-	zh := checksum.ZHSum([32]byte(sum.Sum(nil)))
-	rec := &record{Release: i.String(), H1: report.H1, Subdir: report.Subdir, Archives: []packed{{Hashes: []checksum.Hash{zh}}}}
-	return report, r.publish(ctx, i, rec, []file{{name: rec.archive(i, addrs.Platform{}), zh: zh, write: write}})
+	name := i.archive(addrs.Platform{}, rec.Subdir)
+	rec.Archives = []packed{{File: name, Size: f.size, Hashes: []checksum.Hash{f.zh}}}
+	return report, r.publish(ctx, i, rec, "", map[string]file{name: f})
 }
 
-// pack writes an archive of a directory. It has the same bytes each time.
-func pack(ctx context.Context, w io.Writer, dir string) error {
-	root, err := fsx.OpenRoot(dir)
-	if err != nil {
-		return err
+// pack returns the archive of a directory and a digest of names, contents, modes and empty directories, which does not
+// depend on how the archive is compressed.
+func pack(ctx context.Context, dir string) (content string, f file, err error) {
+	tree := sha256.New()
+	f.write = func(ctx context.Context, w io.Writer) error {
+		root, err := fsx.OpenRoot(dir)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		z := gzip.NewWriter(w)
+		tree.Reset()
+		return errors.Join(archive.WriteTree(io.MultiWriter(z, tree), fsx.Tree(ctx, root), func(string) bool { return false }), z.Close())
 	}
-	defer root.Close()
-	z := gzip.NewWriter(w)
-	return errors.Join(archive.WriteTree(z, fsx.Tree(ctx, root), func(string) bool { return false }), z.Close())
+	packed := &counter{Hash: sha256.New()}
+	err = f.write(ctx, packed)
+	f.size, f.zh = packed.n, checksum.ZHSum([32]byte(packed.Sum(nil)))
+	return hex.EncodeToString(tree.Sum(nil))[:digestLen], f, err
+}
+
+// counter also counts what is written.
+type counter struct {
+	hash.Hash
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return c.Hash.Write(p)
 }
 
 // LockedModules returns requests for the modules of a host that a lock file has, with version and hash, and
@@ -135,13 +157,4 @@ func LockedModules(lock *lockfile.File, host, byDefault svchost.Hostname) (reque
 		}
 	}
 	return requests, others
-}
-
-// RemoveModule removes a version of a module as [Registry.RemoveProvider] does.
-func (r *Registry) RemoveModule(ctx context.Context, m addrs.Module, v addrs.Version) error {
-	i, err := r.moduleItem(m, v)
-	if err == nil {
-		err = r.remove(ctx, i)
-	}
-	return failure.Wrap("remove", m.String()+" "+v.String(), err)
 }

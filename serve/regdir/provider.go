@@ -39,7 +39,7 @@ type Release struct {
 	Keys []verify.Key
 
 	// Manifest is the path of terraform-registry-manifest.json, which states the plugin protocols. If empty,
-	// the registry states none.
+	// the registry states none. If SHA256SUMS lists the manifest, it must be this one.
 	Manifest string
 
 	// AllowMissing ignores archives in SHA256SUMS whose files are missing. Another call with the same
@@ -56,7 +56,7 @@ type Published struct {
 
 var errNoVersion = errors.New("the version is missing")
 
-// digestLen is the length of Dir in a record.
+// digestLen is the length of Content in a record.
 const digestLen = 32
 
 // maxManifest is the maximum size of a manifest in bytes.
@@ -76,7 +76,7 @@ func (r *Registry) PublishProvider(ctx context.Context, rel Release) (_ []Publis
 		return nil, err
 	}
 	rec := &record{Release: i.String(), Keys: slices.Clone(rel.Keys)}
-	ev, err := rel.read(rec)
+	ev, manifest, err := rel.read(rec)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (r *Registry) PublishProvider(ctx context.Context, rel Release) (_ []Publis
 		return nil, err
 	}
 	defer root.Close()
-	platforms, err := rel.platforms(i, ev)
+	platforms, err := rel.platforms(i, ev, manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -101,71 +101,76 @@ func (r *Registry) PublishProvider(ctx context.Context, rel Release) (_ []Publis
 	if len(published) == 0 {
 		return nil, fmt.Errorf("SHA256SUMS lists no archive of %s %s that is there: %w", rel.Provider, rel.Version, fs.ErrNotExist)
 	}
-	var files []file
+	files := map[string]file{}
 	for _, p := range published {
-		rec.Archives = append(rec.Archives, packed{p.Platform, p.Size, p.Report.Local})
-		files = append(files, file{rec.archive(i, p.Platform), p.Size, zhOf(p.Report.Local), func(ctx context.Context, w io.Writer) error {
-			return copyFrom(ctx, w, root, i.pkg(p.Platform).ArchiveName(), p.Size)
-		}})
+		name := i.archive(p.Platform, "")
+		rec.Archives = append(rec.Archives, packed{p.Platform, name, p.Size, p.Report.Local})
+		files[name] = file{p.Size, zhOf(p.Report.Local), func(ctx context.Context, w io.Writer) error { return copyFrom(ctx, w, root, name, p.Size) }}
 	}
 	for name, data := range map[string][]byte{sumsName: ev.Sums, signatureName: ev.Signature} {
-		files = append(files, file{rec.file(i, name), int64(len(data)), checksum.ZHSum(sha256.Sum256(data)), func(_ context.Context, w io.Writer) error {
+		files[name] = file{int64(len(data)), checksum.ZHSum(sha256.Sum256(data)), func(_ context.Context, w io.Writer) error {
 			_, err := w.Write(data)
 			return err
-		}})
+		}}
 	}
-	if err := r.publish(ctx, i, rec, files); err != nil {
+	if err := r.publish(ctx, i, rec, rec.Content, files); err != nil {
 		return nil, err
 	}
 	return published, nil
 }
 
-// read reads what vouches for the archives, and sets what rec has of it.
-func (rel Release) read(rec *record) (ev verify.Evidence, err error) {
+// read reads what vouches for the archives, and sets what rec has of it. It returns the zh of the manifest, if there is one.
+func (rel Release) read(rec *record) (ev verify.Evidence, manifest checksum.Hash, err error) {
 	switch {
 	case rel.Version.IsZero():
-		return ev, errNoVersion
+		return ev, manifest, errNoVersion
 	case len(rel.Keys) == 0:
-		return ev, fmt.Errorf("%w: Release.Keys is empty", verify.ErrUnsigned)
+		return ev, manifest, fmt.Errorf("%w: Release.Keys is empty", verify.ErrUnsigned)
 	}
 	for _, key := range rec.Keys {
 		if _, err := key.Info(); err != nil { // a client may refuse all keys for one
-			return ev, err
+			return ev, manifest, err
 		}
 	}
 	if rel.Manifest != "" {
 		data, err := fsx.ReadRegular(rel.Manifest, maxManifest)
 		if err != nil {
-			return ev, err
+			return ev, manifest, err
 		}
+		manifest = checksum.ZHSum(sha256.Sum256(data))
 		if rec.Protocols, err = parseManifest(data); err != nil {
-			return ev, fmt.Errorf("%s: %w", rel.Manifest, err)
+			return ev, manifest, fmt.Errorf("%s: %w", rel.Manifest, err)
 		}
 	}
 	ev.Keys, ev.MustBeSigned = rec.Keys, true
 	if ev.Sums, err = fsx.ReadRegular(rel.Sums, verify.MaxSums); err != nil {
-		return ev, err
+		return ev, manifest, err
 	}
 	if ev.Signature, err = fsx.ReadRegular(rel.Sums+".sig", verify.MaxSignature); err != nil {
-		return ev, err
+		return ev, manifest, err
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(ev.Signature), []byte("-----BEGIN")) {
-		return ev, fmt.Errorf("%s.sig is in ASCII, but clients need a binary signature; sign without the option --armor", rel.Sums)
+		return ev, manifest, fmt.Errorf("%s.sig is in ASCII, but clients need a binary signature; sign without the option --armor", rel.Sums)
 	}
 	keys, err := json.Marshal(rec.Keys)
 	digest := sha256.Sum256(fmt.Appendf(nil, "%d\n%s%d\n%s%s", len(ev.Sums), ev.Sums, len(ev.Signature), ev.Signature, keys))
-	rec.Dir = hex.EncodeToString(digest[:])[:digestLen]
-	return ev, err
+	rec.Content = hex.EncodeToString(digest[:])[:digestLen]
+	return ev, manifest, err
 }
 
-// platforms returns the platforms, sorted, of the archives in SHA256SUMS.
-func (rel Release) platforms(i item, ev verify.Evidence) (found []addrs.Platform, err error) {
+// platforms returns the platforms, sorted, of the archives in SHA256SUMS, which must not list another manifest.
+func (rel Release) platforms(i item, ev verify.Evidence, manifest checksum.Hash) (found []addrs.Platform, err error) {
 	checked, err := verify.Policy{}.CheckSums(ev)
 	if err != nil {
 		return nil, err
 	}
 	if err := regwire.CheckSums(ev.Sums, checked.Sums()); err != nil {
 		return nil, err
+	}
+	name := "terraform-provider-" + rel.Provider.Type() + "_" + rel.Version.String() + "_manifest.json" // as goreleaser names it
+	if want, ok := checked.Sums().Lookup(name); ok && !manifest.IsZero() && want != manifest {
+		return nil, fmt.Errorf("%s is not the manifest in SHA256SUMS: %w", rel.Manifest,
+			&checksum.MismatchError{Filename: name, Source: "SHA256SUMS", Want: []checksum.Hash{want}, Got: []checksum.Hash{manifest}})
 	}
 	for name := range checked.Sums().All() {
 		v, platform, problem := provider.ParseArchiveName(rel.Provider, name)
@@ -250,18 +255,4 @@ func parseManifest(data []byte) ([]string, error) {
 		}
 	}
 	return list, nil
-}
-
-// RemoveProvider removes a version of a provider. It ignores a version that is not published; the zero
-// version is an error. If it fails, another call
-// completes the removal; before that, the version cannot be published again. If other processes publish the
-// version at the same time, it is there afterwards or not, but never for long without its files, unless revisions of
-// the store are digests and the removal is killed. In a store that cannot delete on a condition, it changes nothing
-// and the error wraps [errors.ErrUnsupported].
-func (r *Registry) RemoveProvider(ctx context.Context, p addrs.Provider, v addrs.Version) error {
-	i, err := r.providerItem(p, v)
-	if err == nil {
-		err = r.remove(ctx, i)
-	}
-	return failure.Wrap("remove", p.String()+" "+v.String(), err)
 }

@@ -3,117 +3,189 @@ package regdir
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path"
 	"slices"
+	"strings"
 
-	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// parallel is the maximum number of files that are read or written concurrently.
+// parallel is the maximum number of archives that are verified or written concurrently.
 const parallel = 4
+
+// change does something with a version until no other writer interferes. If anew is set, a damaged record is replaced.
+func (r *Registry) change(ctx context.Context, i item, anew bool, do func(v *version) error) error {
+	unlock, err := stored.Lock(ctx, r.Store, strings.ToLower(i.record())) // the store may not tell names apart by case
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return stored.Retry(ctx, i.record(), func() error {
+		doc, rec, err := r.readRecord(ctx, i)
+		switch isDamaged := errors.Is(err, stored.ErrDamaged); {
+		case isDamaged && !anew:
+			return fmt.Errorf("%w; remove the version to publish it again", err)
+		case err != nil && !isDamaged:
+			return err
+		}
+		v := &version{item: i, rec: rec, fresh: !stored.HasLocks(r.Store), was: map[string]stored.Document{i.record(): doc}}
+		if rec != nil {
+			v.fresh = !rec.State.Locked
+			err = rec.State.MayWrite(r.Store, i.record())
+		}
+		if err != nil && rec != nil {
+			return err
+		}
+		return do(v)
+	})
+}
+
+// commit makes next of the record and the documents of a version. The error wraps storage.ErrConflict if another writer has
+// changed one of them.
+func (r *Registry) commit(ctx context.Context, v *version, next *record) (err error) {
+	if v.was[v.item.list()], v.list, err = r.readList(ctx, v.item); err != nil {
+		return err
+	}
+	if err := v.list.state.MayWrite(r.Store, v.item.list()); err != nil {
+		return err
+	}
+	entry, isListed := v.list.entries[v.version]
+	if v.rec == nil && isListed && next.State.Swept == 0 { // of a damaged record, or of another program
+		for _, on := range entry.platforms(v.kind) {
+			if !slices.ContainsFunc(next.Archives, func(a packed) bool { return a.Platform == on }) {
+				next.set(packed{Platform: on})
+			}
+		}
+	}
+	for name := range next.documents(v.item) {
+		if v.was[name], err = stored.Read(ctx, r.Store, name); err != nil && !errors.Is(err, stored.ErrDamaged) {
+			return err
+		}
+	}
+	if isListed && len(v.rec.published())+len(next.published()) == 0 {
+		// A publication may have completed since the record was read. To take it off for a moment would be for good if this
+		// process died in it.
+		if now, err := stored.Read(ctx, r.Store, v.item.record()); err != nil || now.Revision != v.was[v.item.record()].Revision {
+			return cmp.Or(err, storage.ErrConflict)
+		}
+	}
+	steps, err := v.plan(next, r.text())
+	if err != nil {
+		return err
+	}
+	return stored.Take(ctx, r.Store, steps...)
+}
 
 // file is a verified file to publish.
 type file struct {
-	name  string                                       // in the store
-	size  int64                                        // zero if it is unknown
-	zh    checksum.Hash                                // of the verified content
+	size  int64
+	zh    checksum.Hash
 	write func(ctx context.Context, w io.Writer) error // writes the content, also several times
+}
+
+// publication is a version that is to be published.
+type publication struct {
+	*Registry
+	item
+	rec   *record         // with archives that have no directory yet
+	usual string          // their directory under a lock
+	files map[string]file // by name, without directory
+
+	dir     string
+	swept   int             // sweeps before the uploads
+	uploads map[string]bool // files with fresh names, and whether they are complete
 }
 
 // publish puts the files of a version into the store, then its record, then the documents. Files without a
 // record are invisible. A version that another process publishes at the same time gets the archives of both.
-func (r *Registry) publish(ctx context.Context, i item, rec *record, files []file) error {
-	return stored.Change(ctx, r.Store, i.record(), func() error { return r.publishOnce(ctx, i, *rec, files) })
-}
-
-func (r *Registry) publishOnce(ctx context.Context, i item, rec record, files []file) error {
-	old, current, err := r.read(ctx, i)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w; remove the version to publish it again", err)
-	case current == nil:
-	case current.Removed != "":
-		// Its files must not be taken for those of the new version.
-		return fmt.Errorf("the version is being removed; if that process is dead, remove it again: %w", storage.ErrConflict)
-	case current.content() != rec.content():
-		return fmt.Errorf("%w: %q, new: %q; remove the version first", ErrExists, current.content(), rec.content())
-	default:
-		rec.Archives = slices.Concat(current.Archives, rec.Archives)
-		slices.SortStableFunc(rec.Archives, func(a, b packed) int { return a.Platform.Compare(b.Platform) })
-		rec.Archives = slices.CompactFunc(rec.Archives, func(a, b packed) bool { return a.Platform == b.Platform })
-	}
-	err = stored.Each(ctx, parallel, len(files), func(ctx context.Context, n int) error {
-		return r.put(ctx, i, files[n], current != nil)
+func (r *Registry) publish(ctx context.Context, i item, rec *record, usual string, files map[string]file) error {
+	p := &publication{Registry: r, item: i, rec: rec, usual: usual, files: files, swept: -1, uploads: map[string]bool{}}
+	return r.change(ctx, i, false, func(v *version) error {
+		next, err := p.next(ctx, v)
+		if err == nil {
+			err = r.writeDiscovery(ctx)
+		}
+		if err == nil {
+			err = r.commit(ctx, v, next)
+		}
+		if errors.Is(err, ErrExists) {
+			err = errors.Join(err, p.discard(ctx, v.rec))
+		}
+		return err
 	})
-	if err != nil {
-		return err
-	}
-	if err := stored.Put(ctx, r.Store, i.record(), rec, old); err != nil {
-		return err
-	}
-	// In a store whose revisions are digests, a removal can have taken the files for those that it removes.
-	if err := r.hasFiles(ctx, i, &rec); err != nil {
-		return err
-	}
-	if err := r.writeDiscovery(ctx); err != nil {
-		return err
-	}
-	return r.update(ctx, i)
 }
 
-// read reads the record of a version, nil if it is missing. The error wraps stored.ErrDamaged if it is invalid.
-func (r *Registry) read(ctx context.Context, i item) (stored.Document, *record, error) {
-	doc, err := stored.Read(ctx, r.Store, i.record())
-	if err != nil || doc.Data == nil {
-		return doc, nil, err
+// next uploads what is missing and returns the record of the version with it. It never writes to an archive of a published
+// version.
+func (p *publication) next(ctx context.Context, v *version) (*record, error) {
+	published := v.rec.published()
+	if len(published) > 0 && v.rec.content() != p.rec.content() {
+		return nil, fmt.Errorf("%w: %q, new: %q; remove the version first", ErrExists, v.rec.content(), p.rec.content())
 	}
-	var rec *record
-	err = stored.Decode(doc.Data, &rec)
-	if err == nil && (rec.Removed == "" || len(rec.Archives) > 0) {
-		err = rec.check(i)
-	}
-	if err != nil {
-		return doc, nil, fmt.Errorf("%s: %w", i.record(), err)
-	}
-	return doc, rec, nil
-}
-
-// content describes what all publications of a version must have in common.
-func (rec *record) content() string {
-	if rec.Dir == "" {
-		return fmt.Sprintf("%s in directory %s", rec.H1, cmp.Or(rec.Subdir, "."))
-	}
-	return fmt.Sprintf("SHA256SUMS, signature and keys %s, protocols %v", rec.Dir, rec.Protocols)
-}
-
-// put writes a file. It keeps an existing one with the right content; if a record describes the file, the
-// size suffices.
-func (r *Registry) put(ctx context.Context, i item, f file, recorded bool) error {
-	info, err := r.Store.Stat(ctx, f.name)
-	switch {
-	case isMissing(err):
-	case err != nil || recorded && info.Size == f.size:
-		return err
-	default:
-		zh, err := r.hash(ctx, f.name)
-		switch {
-		case isMissing(err): // another process removes the version
-			return fmt.Errorf("%s: %w", f.name, storage.ErrConflict)
-		case err != nil || zh == f.zh:
-			return err
-		case i.kind == modules && !recorded: // another process may publish it
-			return fmt.Errorf("%w, which is not published yet: its archive has %q, the new one %q; remove the version first", ErrExists, zh, f.zh)
+	if v.rec == nil {
+		if err := p.claim(ctx); err != nil {
+			return nil, err
 		}
 	}
-	s, err := storage.Stage(ctx, r.Store, r.TempDir)
+	if p.swept != v.swept() { // a sweep may delete earlier uploads
+		if err := p.discard(ctx, v.rec); err != nil {
+			return nil, err
+		}
+		p.swept, p.dir = v.swept(), strings.ToLower(p.text())
+	}
+	next := *p.rec
+	next.Archives = nil
+	if v.rec != nil {
+		next.State, next.Archives = v.rec.State, slices.Clone(v.rec.Archives)
+	}
+	var names []string
+	for _, a := range p.rec.Archives {
+		if !slices.ContainsFunc(published, func(o packed) bool { return o.Platform == a.Platform }) {
+			if a.File = path.Join(p.dir, a.File); !v.fresh {
+				a.File = path.Join(p.usual, path.Base(a.File))
+			}
+			next.set(a)
+			names = append(names, a.names(p.item)...)
+		}
+	}
+	if err := p.upload(ctx, v, names); err != nil {
+		return nil, err
+	}
+	return &next, p.discard(ctx, &next)
+}
+
+// upload writes files.
+func (p *publication) upload(ctx context.Context, v *version, names []string) error {
+	slices.Sort(names)
+	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool { return p.uploads[name] })
+	for _, name := range names {
+		p.uploads[name] = false
+	}
+	err := stored.Each(ctx, parallel, len(names), func(ctx context.Context, n int) error { return p.put(ctx, v, names[n]) })
+	for _, name := range names {
+		p.uploads[name] = err == nil && v.fresh
+	}
+	return err
+}
+
+// put writes a file. Under a lock, no record names one that is there, or it is the same SHA256SUMS.
+func (p *publication) put(ctx context.Context, v *version, name string) error {
+	f := p.files[path.Base(name)]
+	was := storage.Info{}
+	if !v.fresh {
+		var err error
+		if was, err = p.Store.Stat(ctx, name); err != nil && !isMissing(err) {
+			return err
+		}
+	}
+	s, err := storage.Stage(ctx, p.Store, p.TempDir)
 	if err != nil {
 		return err
 	}
@@ -123,167 +195,65 @@ func (r *Registry) put(ctx context.Context, i item, f file, recorded bool) error
 		return err
 	}
 	if got := checksum.ZHSum([32]byte(sum.Sum(nil))); got != f.zh {
-		return &checksum.MismatchError{Filename: path.Base(f.name), Source: "the verified file", Want: []checksum.Hash{f.zh}, Got: []checksum.Hash{got}}
+		return &checksum.MismatchError{Filename: path.Base(name), Source: "the verified file", Want: []checksum.Hash{f.zh}, Got: []checksum.Hash{got}}
 	}
-	return s.Commit(ctx, f.name, info.Revision)
-}
-
-// hash returns the zh of a file in the store.
-func (r *Registry) hash(ctx context.Context, name string) (checksum.Hash, error) {
-	o, err := r.Store.Open(ctx, name)
-	if err != nil {
-		return checksum.Hash{}, err
-	}
-	defer o.Close()
-	return checksum.ZH(ctx, o)
-}
-
-// hasFiles returns an error that wraps ErrConflict if a file is missing.
-func (r *Registry) hasFiles(ctx context.Context, i item, rec *record) error {
-	names := rec.names(i)
-	return stored.Each(ctx, parallel, len(names), func(ctx context.Context, n int) error {
-		_, err := r.Store.Stat(ctx, names[n])
-		if isMissing(err) {
-			return fmt.Errorf("%s: %w", names[n], storage.ErrConflict)
-		}
-		return err
-	})
-}
-
-// discovery is the name of the discovery document.
-const discovery = ".well-known/terraform.json"
-
-// writeDiscovery writes the discovery document, unless there is one.
-func (r *Registry) writeDiscovery(ctx context.Context) error {
-	old, err := stored.Read(ctx, r.Store, discovery)
-	if err != nil || old.Revision != "" {
-		return err
-	}
-	err = stored.Put(ctx, r.Store, discovery, map[string]string{"modules.v1": "/v1/modules/", "providers.v1": "/v1/providers/"}, old)
-	if errors.Is(err, storage.ErrConflict) {
-		return nil // another process has written it
+	if err = s.Commit(ctx, name, was.Revision); v.fresh && errors.Is(err, storage.ErrConflict) {
+		return nil // the answer to a repeated request, since nobody else writes it
 	}
 	return err
 }
 
-// update writes the documents of a version from its record. It works in rounds. A round reads the documents,
-// then the record, then writes each document unless it has changed, and looks whether the record has. So of
-// two processes that change a record, the later one leaves the documents that follow from it.
-func (r *Registry) update(ctx context.Context, i item) error {
-	return stored.Change(ctx, r.Store, i.list(), func() error { return r.updateOnce(ctx, i) })
+// discard deletes uploads that rec does not name. No other record can.
+func (p *publication) discard(ctx context.Context, rec *record) error {
+	var void []string
+	for name := range p.uploads {
+		if !rec.names(p.item)[name] {
+			void = append(void, name)
+			delete(p.uploads, name)
+		}
+	}
+	return stored.Delete(ctx, p.Store, void)
 }
 
-func (r *Registry) updateOnce(ctx context.Context, i item) error {
-	oldList, list, err := r.readList(ctx, i)
-	if err != nil && !errors.Is(err, failure.ErrNotFound) {
-		return err
+// claim makes the names of a module its own, so that no other one differs in case only. Those of providers have no capitals.
+func (p *publication) claim(ctx context.Context) error {
+	if p.kind == providers {
+		return nil
 	}
-	names, err := r.walk(ctx, i.documents())
-	if err != nil {
-		return err
-	}
-	old := make(map[string]stored.Document, len(names))
-	for _, name := range names {
-		if old[name], err = stored.Read(ctx, r.Store, name); err != nil && !errors.Is(err, stored.ErrDamaged) {
+	for _, name := range []string{path.Dir(path.Dir(p.path)), path.Dir(p.path)} { // first the namespace
+		file := path.Join("files", modules, strings.ToLower(name), "name.json")
+		doc, err := p.writeOnce(ctx, file, map[string]string{"name": name})
+		if err != nil {
 			return err
 		}
-	}
-	doc, rec, err := r.read(ctx, i)
-	if err != nil {
-		return err
-	}
-	delete(list, i.version)
-	var docs map[string]any
-	if rec != nil && rec.Removed == "" {
-		docs, list[i.version] = rec.documents(i), rec.entry(i)
-	}
-	// The list is written after the documents that it leads to, and before others are deleted.
-	for name, data := range docs {
-		if err := stored.Put(ctx, r.Store, name, data, old[name]); err != nil {
-			return err
+		var of struct{ Name string }
+		if err := json.Unmarshal(doc, &of); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
 		}
-		delete(old, name)
-	}
-	if err := stored.Put(ctx, r.Store, i.list(), list.document(i), oldList); err != nil {
-		return err
-	}
-	for name, was := range old {
-		if err := stored.Put(ctx, r.Store, name, nil, was); err != nil {
-			return err
+		if of.Name != name {
+			return fmt.Errorf("%w: it has modules of %q, not of %q", ErrExists, of.Name, name)
 		}
-	}
-	if now, err := stored.Read(ctx, r.Store, i.record()); err != nil || now.Revision != doc.Revision {
-		return cmp.Or(err, storage.ErrConflict)
 	}
 	return nil
 }
 
-// remove removes a version. It ignores a missing one.
-func (r *Registry) remove(ctx context.Context, i item) error {
-	if i.version.IsZero() {
-		return errNoVersion
+// writeOnce writes a document, unless there is one, and returns the content that there is.
+func (r *Registry) writeOnce(ctx context.Context, name string, v any) ([]byte, error) {
+	data, err := stored.Encode(v)
+	for range 2 {
+		old, unread := stored.Read(ctx, r.Store, name)
+		if unread != nil || old.Revision != "" {
+			return old.Data, unread
+		}
+		if err = stored.Put(ctx, r.Store, name, data, ""); !errors.Is(err, storage.ErrConflict) {
+			break
+		}
 	}
-	if err := stored.CanDelete(ctx, r.Store, i.files()); err != nil {
-		return err
-	}
-	return stored.Change(ctx, r.Store, i.record(), func() error { return r.removeOnce(ctx, i) })
+	return data, err
 }
 
-// removeOnce looks at the files of a version, then writes a tombstone, then the documents without the version, then
-// deletes these files, then the tombstone. A process that publishes the version meanwhile finds the tombstone, at the
-// latest when it writes its record, and waits for the end of the removal. Files of a later publication, which follows
-// another removal, have other revisions.
-func (r *Registry) removeOnce(ctx context.Context, i item) error {
-	old, rec, err := r.read(ctx, i)
-	if err != nil && !errors.Is(err, stored.ErrDamaged) {
-		return err
-	}
-	rec = cmp.Or(rec, &record{Release: i.String()})
-	names, err := r.walk(ctx, i.files())
-	if err != nil {
-		return err
-	}
-	was := map[string]stored.Document{}
-	for _, name := range names {
-		info, err := r.Store.Stat(ctx, name)
-		if err != nil && !isMissing(err) {
-			return err
-		}
-		was[name] = stored.Document{Revision: info.Revision}
-	}
-	delete(was, i.record())
-	rec.Removed = rand.Text()
-	tombstone, err := stored.Replace(ctx, r.Store, i.record(), rec, old)
-	if err != nil {
-		return err
-	}
-	if err := r.update(ctx, i); err != nil {
-		return err
-	}
-	for name, old := range was {
-		if err := stored.Put(ctx, r.Store, name, nil, old); err != nil {
-			return err
-		}
-	}
-	if err := stored.Put(ctx, r.Store, i.record(), nil, tombstone); err != nil {
-		return err
-	}
-	// In a store whose revisions are digests, the files can have been those of a version published since.
-	_, rec, err = r.read(ctx, i)
-	if err != nil || rec == nil || rec.Removed != "" {
-		return err
-	}
-	return r.hasFiles(ctx, i, rec)
-}
-
-// walk returns the names of all files below dir.
-func (r *Registry) walk(ctx context.Context, dir string) (names []string, err error) {
-	// Four levels, since the deepest is VERSION/download/OS/ARCH.
-	err = stored.Walk(ctx, r.Store, dir, 4, func(_ int, name string, e storage.Entry) bool {
-		if !e.IsDir {
-			names = append(names, name)
-		}
-		return true
-	})
-	return names, err
+// writeDiscovery writes the discovery document, unless there is one.
+func (r *Registry) writeDiscovery(ctx context.Context) error {
+	_, err := r.writeOnce(ctx, ".well-known/terraform.json", map[string]string{"modules.v1": "/v1/modules/", "providers.v1": "/v1/providers/"})
+	return err
 }

@@ -3,11 +3,11 @@ package regdir
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
+	"iter"
 	"net/url"
 	"path"
 	"slices"
@@ -17,14 +17,10 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/jsondoc"
-	"github.com/tofureg/tofureg/internal/regwire"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/storage"
-	"github.com/tofureg/tofureg/verify"
-	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Registry is a registry in a [storage.Store], and a [provider.Source] and a [module.Source]. Set the
@@ -39,15 +35,25 @@ type Registry struct {
 
 	// TempDir is for temporary files. If empty, [os.TempDir] is used.
 	TempDir string
+
+	nonce func() string // for tests; otherwise rand.Text
 }
 
 var _ provider.Source = (*Registry)(nil)
 var _ module.Source = (*Registry)(nil)
 
-// ErrExists means that the store has the version with other content, published or unfinished.
+// ErrExists means that the store has the version with other content, or a name that differs in case only.
 var ErrExists = errors.New("the store has the version with other content")
 
 func (r *Registry) host() svchost.Hostname { return cmp.Or(r.Host, addrs.DefaultHost()) }
+
+// text returns a text that no other process has.
+func (r *Registry) text() string {
+	if r.nonce != nil {
+		return r.nonce()
+	}
+	return rand.Text()
+}
 
 // url returns the URL of a file at the registry's host.
 func (r *Registry) url(name string) string {
@@ -69,6 +75,7 @@ type item struct {
 	kind     string         // providers or modules
 	path     string         // NAMESPACE/TYPE or NAMESPACE/NAME/SYSTEM
 	provider addrs.Provider // zero for a module
+	module   addrs.Module   // zero for a provider
 	version  addrs.Version
 }
 
@@ -76,14 +83,14 @@ func (r *Registry) providerItem(p addrs.Provider, v addrs.Version) (item, error)
 	if p.IsZero() || p.IsBuiltIn() || p.IsLegacy() {
 		return item{}, fault.Narrow(fmt.Sprintf("no registry can have the provider %q", p), failure.ErrNotFound)
 	}
-	return r.item(p.Host(), item{providers, p.Namespace() + "/" + p.Type(), p, v})
+	return r.item(p.Host(), item{providers, p.Namespace() + "/" + p.Type(), p, addrs.Module{}, v})
 }
 
 func (r *Registry) moduleItem(m addrs.Module, v addrs.Version) (item, error) {
 	if m.IsZero() {
 		return item{}, errors.New("the module is missing")
 	}
-	return r.item(m.Host(), item{modules, m.Namespace() + "/" + m.Name() + "/" + m.System(), addrs.Provider{}, v})
+	return r.item(m.Host(), item{modules, m.Namespace() + "/" + m.Name() + "/" + m.System(), addrs.Provider{}, m, v})
 }
 
 // item returns an item of the host of the registry.
@@ -105,12 +112,14 @@ func (i item) pkg(on addrs.Platform) *provider.Package {
 // list returns the name of the document that lists the versions.
 func (i item) list() string { return path.Join("v1", i.kind, i.path, "versions") }
 
-// documents returns the directory of the documents of the version.
-func (i item) documents() string { return path.Join("v1", i.kind, i.path, i.version.String()) }
+// downloads returns the directory of the documents about archives, for a module the name of its one document.
+func (i item) downloads() string {
+	return path.Join("v1", i.kind, i.path, i.version.String(), "download")
+}
 
 // document returns the name of the document of an archive, for a module without a platform.
 func (i item) document(on addrs.Platform) string {
-	return path.Join(i.documents(), "download", on.OS(), on.Arch())
+	return path.Join(i.downloads(), on.OS(), on.Arch())
 }
 
 // files returns the directory of the files of the version.
@@ -119,217 +128,106 @@ func (i item) files() string { return path.Join("files", i.kind, i.path, i.versi
 // record returns the name of the record. It lies beside the files, since clients need no record.
 func (i item) record() string { return i.files() + "/record.json" }
 
-// record is the content of the file that decides what is published of a version.
-type record struct {
-	// Removed, if not empty, makes the record a tombstone: the version is being removed. The other fields
-	// describe what documents may still name. Each tombstone has another text.
-	Removed string `json:"removed,omitempty"`
-
-	Release string `json:"release"` // as String of item
-
-	// For providers:
-	Dir       string       `json:"dir,omitempty"` // directory of the files; a digest of SHA256SUMS, its signature and Keys
-	Protocols []string     `json:"protocols,omitempty"`
-	Keys      []verify.Key `json:"keys,omitempty"`
-
-	// For modules:
-	Subdir string        `json:"subdir,omitempty"`
-	H1     checksum.Hash `json:"h1,omitzero"` // as H1 of module.Report
-
-	Archives []packed `json:"archives,omitempty"` // one for each platform of a provider, sorted
-}
-
-// packed is an archive.
-type packed struct {
-	Platform addrs.Platform  `json:"platform,omitzero"` // zero for a module
-	Size     int64           `json:"size,omitzero"`     // of a provider
-	Hashes   []checksum.Hash `json:"hashes"`            // sorted; with the zh
-}
-
-// zhOf returns the zh in hashes of an archive.
-func zhOf(hashes []checksum.Hash) checksum.Hash {
-	return checksum.WithScheme(hashes, checksum.SchemeZH)[0]
-}
-
-// file returns the name of a file of the version.
-func (rec *record) file(i item, name string) string { return path.Join(i.files(), rec.Dir, name) }
-
-// archive returns the name of an archive of the version.
-func (rec *record) archive(i item, on addrs.Platform) string {
+// archive returns the name of an archive in its directory. Rules of web servers can tell the last one from the path of the
+// document.
+func (i item) archive(on addrs.Platform, subdir string) string {
 	switch {
 	case i.kind == providers:
-		return rec.file(i, i.pkg(on).ArchiveName())
-	case rec.Subdir != "":
-		return rec.file(i, "tree.tar.gz")
+		return i.pkg(on).ArchiveName()
+	case subdir != "":
+		return "tree.tar.gz"
 	}
-	return rec.file(i, "package.tar.gz") // rules of web servers can tell it from the path of the document
+	return "package.tar.gz"
 }
 
-// names returns the names of all files of the version.
-func (rec *record) names(i item) (names []string) {
-	if i.kind == providers {
-		names = []string{rec.file(i, sumsName), rec.file(i, signatureName)}
-	}
-	for _, a := range rec.Archives {
-		names = append(names, rec.archive(i, a.Platform))
-	}
-	return names
+// isArchive reports whether file can be the name of an archive below the files of the version.
+func (i item) isArchive(file string, on addrs.Platform) bool {
+	dir, name := path.Split(file)
+	return (dir == "" || strings.Count(dir, "/") == 1 && isDir(dir[:len(dir)-1])) && (name == i.archive(on, "") || i.kind == modules && name == i.archive(on, "x"))
 }
 
-// check returns an error unless rec describes a version that can be published.
-func (rec *record) check(i item) error {
-	isProvider := i.kind == providers
-	isInvalid := func(a packed) bool {
-		return (a.Size > 0) != isProvider || a.Platform.IsZero() == isProvider || !checksum.HasScheme(a.Hashes, checksum.SchemeZH)
-	}
-	_, err := addrs.ParseSubdir(rec.Subdir)
-	if rec.Release != i.String() || len(rec.Archives) == 0 || slices.ContainsFunc(rec.Archives, isInvalid) ||
-		isProvider && !isDigest(rec.Dir) || !isProvider && rec.Dir != "" || rec.H1.IsZero() != isProvider || rec.Subdir != "" && err != nil {
-		return damaged("it does not describe %s", i)
-	}
-	return nil
+// isDir reports whether a directory of files has the name of one, a digest or a random text.
+func isDir(dir string) bool {
+	return len(dir) >= 26 && len(dir) <= digestLen && strings.Trim(dir, "0123456789abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-func damaged(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{stored.ErrDamaged}, args...)...)
-}
-
-// isDigest reports whether a directory of files has the name of one.
-func isDigest(dir string) bool {
-	return len(dir) == digestLen && strings.Trim(dir, "0123456789abcdef") == ""
-}
-
-// pkg returns a package of a provider. url returns the URL of a file.
-func (rec *record) pkg(i item, a packed, url func(file string) string) *provider.Package {
-	pkg := i.pkg(a.Platform)
-	pkg.Protocols, pkg.Keys, pkg.MustBeSigned = rec.Protocols, rec.Keys, true
-	pkg.Filename, pkg.Size, pkg.SHA256 = pkg.ArchiveName(), a.Size, zhOf(a.Hashes)
-	pkg.Hashes = map[addrs.Platform][]checksum.Hash{a.Platform: a.Hashes}
-	pkg.URL = url(rec.archive(i, a.Platform))
-	pkg.SumsURL, pkg.SignatureURL = url(rec.file(i, sumsName)), url(rec.file(i, signatureName))
-	return pkg
-}
-
-// documents returns the documents of the version by name.
-func (rec *record) documents(i item) map[string]any {
-	docs := map[string]any{}
-	for _, a := range rec.Archives {
-		name := i.document(a.Platform)
-		relative := func(file string) string {
-			return strings.Repeat("../", strings.Count(name, "/")) + (&url.URL{Path: file}).EscapedPath()
-		}
-		if i.kind == providers {
-			docs[name] = regwire.Describe(rec.pkg(i, a, relative))
-			continue
-		}
-		location := relative(rec.archive(i, a.Platform))
-		if rec.Subdir != "" {
-			location += "//" + (&url.URL{Path: rec.Subdir}).EscapedPath()
-		}
-		docs[name] = map[string]string{"location": location}
+// archiveAt returns the name of the archive of a version that has a URL of this registry. The caller may have read the
+// URL from a file.
+func (r *Registry) archiveAt(i item, url string, on addrs.Platform) (string, error) {
+	file, ok := strings.CutPrefix(url, r.url(i.files())+"/")
+	if !ok || !i.isArchive(file, on) {
+		return "", errors.New("its URL is not in the registry")
 	}
-	return docs
-}
-
-// versionList has the entries in the list of versions of a provider or a module.
-type versionList map[addrs.Version]listed
-
-// listed is an entry, also of other programs.
-type listed struct {
-	raw       any                // what the document has
-	Version   string             `json:"version"`
-	Protocols []string           `json:"protocols,omitempty"`
-	Platforms []regwire.Platform `json:"platforms,omitempty"` // of a provider
-}
-
-// entry returns the entry for a version.
-func (rec *record) entry(i item) (e listed) {
-	e.Version, e.Protocols = i.version.String(), rec.Protocols
-	for _, a := range rec.Archives {
-		if i.kind == providers {
-			e.Platforms = append(e.Platforms, regwire.Platform{OS: a.Platform.OS(), Arch: a.Platform.Arch()})
-		}
-	}
-	e.raw = e
-	return e
-}
-
-// readList reads the list of versions. The error wraps failure.ErrNotFound if there is none; the list is then empty.
-func (r *Registry) readList(ctx context.Context, i item) (stored.Document, versionList, error) {
-	doc, err := stored.Read(ctx, r.Store, i.list())
-	if err == nil && doc.Revision == "" {
-		return doc, versionList{}, fmt.Errorf("%s is missing: %w", i.list(), failure.ErrNotFound)
-	}
-	var list versionList
-	if err == nil {
-		if list, err = parseList(i, doc.Data); err != nil {
-			err = fmt.Errorf("%s: %w", i.list(), err)
-		}
-	}
-	return doc, list, err
-}
-
-// maxVersions is the maximum number of versions in a list, as in clients.
-const maxVersions = 100_000
-
-func parseList(i item, data []byte) (versionList, error) {
-	type versions struct{ Versions []json.RawMessage }
-	var doc *struct {
-		versions
-		Modules []versions
-	}
-	err := jsondoc.CheckList(data, "versions", maxVersions)
-	if err != nil {
-		return nil, damaged("%w", err)
-	}
-	if err := stored.Decode(data, &doc); err != nil {
-		return nil, err
-	}
-	entries, parse := doc.Versions, addrs.ParseVersion
-	if len(doc.Modules) > 0 {
-		entries, parse = doc.Modules[0].Versions, addrs.ParseModuleVersion
-	}
-	list := versionList{}
-	for _, raw := range entries {
-		var e *listed
-		if err := stored.Decode(raw, &e); err != nil {
-			return nil, err
-		}
-		v, err := parse(e.Version)
-		if err != nil {
-			return nil, damaged("%w", err)
-		}
-		if list[v].raw != nil {
-			return nil, damaged("version %s is listed twice", v)
-		}
-		e.raw = raw
-		list[v] = *e
-	}
-	return list, nil
-}
-
-// versions returns the versions, newest first.
-func (l versionList) versions() []addrs.Version {
-	return slices.SortedFunc(maps.Keys(l), func(a, b addrs.Version) int { return b.Compare(a) })
-}
-
-// document returns the document, or nil without entries.
-func (l versionList) document(i item) any {
-	if len(l) == 0 {
-		return nil
-	}
-	var entries []any
-	for _, v := range l.versions() {
-		entries = append(entries, l[v].raw)
-	}
-	doc := map[string]any{"versions": entries}
-	if i.kind == modules {
-		return map[string]any{"modules": []any{doc}}
-	}
-	return doc
+	return i.files() + "/" + file, nil
 }
 
 // isMissing reports whether err means that there is no such file, or that no file can have the name.
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid)
+}
+
+// items returns the providers or modules, sorted, that have a directory below top.
+func (r *Registry) items(ctx context.Context, top, kind string) (found []item, err error) {
+	levels := 2
+	if kind == modules {
+		levels = 3
+	}
+	top = path.Join(top, kind)
+	err = stored.Walk(ctx, r.Store, top, levels, func(level int, name string, e storage.Entry) bool {
+		rest := strings.TrimPrefix(name, top+"/")
+		if !e.IsDir || level < levels-1 {
+			return e.IsDir
+		}
+		p, notProvider := addrs.ParseProviderIn(r.host(), rest)
+		m, notModule := addrs.ParseModuleIn(r.host(), rest)
+		var i item
+		switch {
+		case kind == providers && notProvider == nil:
+			i, err = r.providerItem(p, addrs.Version{})
+		case kind == modules && notModule == nil:
+			i, err = r.moduleItem(m, addrs.Version{})
+		}
+		if err == nil && i.path == rest {
+			found = append(found, i)
+		}
+		return false
+	})
+	slices.SortFunc(found, func(a, b item) int { return strings.Compare(a.path, b.path) })
+	return found, err
+}
+
+// Listed is a version of a provider or a module.
+type Listed struct {
+	Provider  addrs.Provider   // zero for a module
+	Module    addrs.Module     // zero for a provider
+	Version   addrs.Version    // never zero
+	Platforms []addrs.Platform // of a provider
+}
+
+// All yields each listed version: first of providers, then of modules, sorted by name and version. If it cannot read a
+// list, it yields a [*failure.Error] and continues.
+func (r *Registry) All(ctx context.Context) iter.Seq2[Listed, error] {
+	return func(yield func(Listed, error) bool) {
+		for _, kind := range []string{providers, modules} {
+			items, err := r.items(ctx, "v1", kind)
+			if err != nil && !yield(Listed{}, failure.Wrap("list", "the registry", err)) {
+				return
+			}
+			for _, i := range items {
+				_, list, err := r.readList(ctx, i)
+				if err != nil && (!yield(Listed{}, failure.Wrap("list", i.path, err)) || ctx.Err() != nil) {
+					return
+				}
+				for _, v := range slices.Backward(list.versions()) { // oldest first
+					l := Listed{Provider: i.provider, Module: i.module, Version: v}
+					if kind == providers {
+						l.Platforms = list.entries[v].platforms(kind)
+					}
+					if !yield(l, nil) {
+						return
+					}
+				}
+			}
+		}
+	}
 }

@@ -1,14 +1,11 @@
 package regdir
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
-	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
@@ -26,37 +23,30 @@ func (r *Registry) ProviderVersions(ctx context.Context, p addrs.Provider) (_ *p
 		return nil, err
 	}
 	_, list, err := r.readList(ctx, i)
+	if err == nil && len(list.entries) == 0 {
+		err = fmt.Errorf("%s is missing or empty: %w", i.list(), failure.ErrNotFound)
+	}
 	if err != nil {
 		return nil, err
 	}
 	versions := &provider.Versions{Provider: p}
 	for _, v := range list.versions() {
-		rel := provider.Release{Version: v, Protocols: list[v].Protocols}
-		for _, on := range list[v].Platforms {
-			platform, err := addrs.NewPlatform(on.OS, on.Arch)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", i.list(), damaged("%w", err))
-			}
-			rel.Platforms = append(rel.Platforms, platform)
-		}
-		versions.List = append(versions.List, rel)
+		e := list.entries[v]
+		versions.List = append(versions.List, provider.Release{Version: v, Protocols: e.Protocols, Platforms: e.platforms(providers)})
 	}
 	return versions, nil
 }
 
-// published returns the record of a version and its archive for a platform. The error wraps fs.ErrNotExist
-// unless there is a document for clients.
+// published returns the record of a version and its archive for a platform. The error wraps fs.ErrNotExist if there is none.
 func (r *Registry) published(ctx context.Context, i item, on addrs.Platform) (*record, packed, error) {
-	if _, err := r.Store.Stat(ctx, i.document(on)); err != nil {
+	_, rec, err := r.readRecord(ctx, i)
+	if err != nil && !errors.Is(err, ErrExists) {
 		return nil, packed{}, err
 	}
-	_, rec, err := r.read(ctx, i)
-	if err != nil {
-		return nil, packed{}, err
-	}
-	rec = cmp.Or(rec, &record{})
-	if n := slices.IndexFunc(rec.Archives, func(a packed) bool { return a.Platform == on }); n >= 0 {
-		return rec, rec.Archives[n], nil
+	for _, a := range rec.published() {
+		if a.Platform == on {
+			return rec, a, nil
+		}
 	}
 	return nil, packed{}, &fs.PathError{Op: "open", Path: i.record(), Err: fs.ErrNotExist}
 }
@@ -121,8 +111,7 @@ func (r *Registry) Open(ctx context.Context, pkg *provider.Package) (_ *provider
 	return &provider.Body{ReadCloser: f.ReadCloser, Size: f.Size}, nil
 }
 
-// archiveOf returns the name of the archive that a package names. The caller may have read the package from a file, so
-// the name must be one that an archive of the version can have.
+// archiveOf returns the name of the archive that a package names.
 func (r *Registry) archiveOf(pkg *provider.Package) (string, error) {
 	if pkg == nil {
 		return "", errors.New("the package is missing")
@@ -131,16 +120,8 @@ func (r *Registry) archiveOf(pkg *provider.Package) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rest, _ := strings.CutPrefix(pkg.URL, r.url(i.files())+"/")
-	dir, name := path.Split(rest)
-	rec := &record{Dir: path.Clean(dir)}
-	if archive := rec.archive(i, pkg.Platform); isDigest(rec.Dir) && name == path.Base(archive) {
-		return archive, nil
-	}
-	return "", errElsewhere
+	return r.archiveAt(i, pkg.URL, pkg.Platform)
 }
-
-var errElsewhere = errors.New("its URL is not in the registry")
 
 // ModuleVersions implements [module.Lister].
 func (r *Registry) ModuleVersions(ctx context.Context, m addrs.Module) (_ *module.Versions, err error) {
@@ -150,6 +131,9 @@ func (r *Registry) ModuleVersions(ctx context.Context, m addrs.Module) (_ *modul
 		return nil, err
 	}
 	_, list, err := r.readList(ctx, i)
+	if err == nil && len(list.entries) == 0 {
+		err = fmt.Errorf("%s is missing or empty: %w", i.list(), failure.ErrNotFound)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +163,7 @@ func (r *Registry) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.V
 		return nil, err
 	}
 	return &module.Location{
-		Module: m, Version: v, Kind: module.KindHTTP, URL: r.url(rec.archive(i, a.Platform)), Subdir: rec.Subdir,
+		Module: m, Version: v, Kind: module.KindHTTP, URL: r.url(a.names(i)[0]), Subdir: rec.Subdir,
 		Archive: "tar.gz", Checksum: "sha256:" + zhOf(a.Hashes).Value(),
 	}, nil
 }
@@ -194,9 +178,9 @@ func (r *Registry) OpenModule(ctx context.Context, loc *module.Location) (_ *mod
 	if err != nil {
 		return nil, err
 	}
-	archive := i.files() + "/" + path.Base(loc.URL)
-	if loc.URL != r.url(archive) || path.Ext(archive) != ".gz" {
-		return nil, errElsewhere
+	archive, err := r.archiveAt(i, loc.URL, addrs.Platform{})
+	if err != nil {
+		return nil, err
 	}
 	f, err := r.Store.Open(ctx, archive)
 	if isMissing(err) {

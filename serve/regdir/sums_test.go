@@ -32,7 +32,7 @@ func TestSumsLines(t *testing.T) {
 	const archive = "terraform-provider-alpha_1.0.0_linux_amd64.zip"
 	for line, want := range map[string]string{
 		archive + ".sbom.json":                                        "",
-		"terraform-provider-alpha_1.0.0_manifest.json":                "",
+		"terraform-provider-alpha_1.0.0_manifest.json":                "manifest.json is not the manifest in SHA256SUMS",
 		"../" + archive:                                               "", // the name of another file
 		"manifest.json\n":                                             "line 3 is blank, where clients crash",
 		"/etc/passwd":                                                 "",

@@ -1,10 +1,17 @@
-package mirrordir_test
+// Package scheduletest runs writers of a store in all orders of their store calls.
+//
+// Each call of a store is a choice: which actor is next, and whether that actor dies before it, or gets ErrConflict as
+// the answer to a write that was done, as from a client that repeats requests whose answer was lost. A schedule is a list
+// of choices, run from the start each time. [Explore] runs all schedules with at most so many preemptions: choices that
+// leave an actor which could go on.
+package scheduletest
 
 import (
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -19,56 +26,62 @@ import (
 	"github.com/tofureg/tofureg/storage"
 )
 
-// The scheduler runs real writers of a mirror. Each call of a store is a choice: who is next, and whether that actor
-// dies before it, or gets ErrConflict as the answer to a write that was done, as from a client that repeats requests
-// whose answer was lost. A schedule is a list of choices, run from the start each time. All schedules with at most so
-// many preemptions are run: choices that leave an actor which could go on.
+// Disk is what a store contains.
+type Disk struct {
+	Digests bool // whether revisions are digests; otherwise they count writes
+	Locks   bool // whether the store is a storage.Locker
+	Files   map[string]File
+	Writes  int // number of writes so far
 
-// disk is what a store contains.
-type disk struct {
-	digests bool // whether revisions are digests; otherwise they count writes
-	locks   bool
-	files   map[string]diskFile
-	writes  int
-	held    map[string]*actor
+	held map[string]*Actor
 }
 
-type diskFile struct {
-	data     []byte
-	revision storage.Revision
+// File is a file in a Disk.
+type File struct {
+	Data     []byte
+	Revision storage.Revision
 }
 
-func (d *disk) clone() *disk {
-	return &disk{digests: d.digests, locks: d.locks, files: maps.Clone(d.files), writes: d.writes, held: map[string]*actor{}}
+// Clone returns a copy without held locks.
+func (d *Disk) Clone() *Disk {
+	return &Disk{Digests: d.Digests, Locks: d.Locks, Files: maps.Clone(d.Files), Writes: d.Writes, held: map[string]*Actor{}}
 }
 
-func (d *disk) write(name string, data []byte, was storage.Revision) error {
-	if d.files[name].revision != was {
+// Write writes a file on the condition of a [storage.Store].
+func (d *Disk) Write(name string, data []byte, was storage.Revision) error {
+	if d.Files[name].Revision != was {
 		return fmt.Errorf("write %s: %w", name, storage.ErrConflict)
 	}
-	d.writes++
-	revision := storage.Revision(fmt.Sprint("generation ", d.writes))
-	if d.digests {
+	d.Writes++
+	revision := storage.Revision(fmt.Sprint("generation ", d.Writes))
+	if d.Digests {
 		revision = storage.Revision(fmt.Sprintf("%x", sha256.Sum256(data)))
 	}
-	d.files[name] = diskFile{data, revision}
+	if d.Files == nil {
+		d.Files = map[string]File{}
+	}
+	d.Files[name] = File{data, revision}
 	return nil
 }
 
-// actor is one writer or reader.
-type actor struct {
-	name        string
-	store       *disk
-	do          func(ctx context.Context, s storage.Store) error
-	mu          sync.Mutex
-	pending     []*diskCall // guarded by mu
-	done, dead  bool
-	first, last int // steps of its calls, -1 before the first
-	err         error
+// Actor is one writer or reader.
+type Actor struct {
+	Name  string
+	Store *Disk
+	Do    func(ctx context.Context, s storage.Store) error
+
+	// After a run:
+	Dead        bool
+	First, Last int // steps of its calls, -1 before the first
+	Err         error
+
+	mu      sync.Mutex
+	pending []*call // guarded by mu
+	done    bool
 }
 
-// diskCall is a call of a store that waits for its turn.
-type diskCall struct {
+// call is a call of a store that waits for its turn.
+type call struct {
 	text     string
 	lock     string // name of the lock that it waits for
 	writes   bool
@@ -79,34 +92,34 @@ type diskCall struct {
 
 var errKilled = errors.New("the process is dead")
 
-// call waits for a turn.
-func (a *actor) call(ctx context.Context, c *diskCall) error {
+// wait waits for a turn.
+func (a *Actor) wait(ctx context.Context, c *call) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	c.finished = make(chan struct{})
 	a.mu.Lock()
-	if a.dead {
+	if a.Dead {
 		a.mu.Unlock()
 		return errKilled
 	}
 	a.pending = append(a.pending, c)
-	slices.SortStableFunc(a.pending, func(x, y *diskCall) int { return strings.Compare(x.text, y.text) })
+	slices.SortStableFunc(a.pending, func(x, y *call) int { return strings.Compare(x.text, y.text) })
 	a.mu.Unlock()
 	<-c.finished
 	return c.err
 }
 
 // actorStore is the store of an actor.
-type actorStore struct{ a *actor }
+type actorStore struct{ a *Actor }
 
 func (s actorStore) Open(ctx context.Context, name string) (f *storage.File, err error) {
-	err = s.a.call(ctx, &diskCall{text: "open " + name, do: func() error {
-		file, ok := s.a.store.files[name]
+	err = s.a.wait(ctx, &call{text: "open " + name, do: func() error {
+		file, ok := s.a.Store.Files[name]
 		if !ok {
 			return &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 		}
-		f = &storage.File{ReadCloser: readAll{bytes.NewReader(file.data)}, Info: storage.Info{Size: int64(len(file.data)), Revision: file.revision}}
+		f = &storage.File{ReadCloser: readAll{bytes.NewReader(file.Data)}, Info: storage.Info{Size: int64(len(file.Data)), Revision: file.Revision}}
 		return nil
 	}})
 	return f, err
@@ -117,12 +130,12 @@ type readAll struct{ *bytes.Reader }
 func (readAll) Close() error { return nil }
 
 func (s actorStore) Stat(ctx context.Context, name string) (info storage.Info, err error) {
-	err = s.a.call(ctx, &diskCall{text: "stat " + name, do: func() error {
-		file, ok := s.a.store.files[name]
+	err = s.a.wait(ctx, &call{text: "stat " + name, do: func() error {
+		file, ok := s.a.Store.Files[name]
 		if !ok {
 			return &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 		}
-		info = storage.Info{Size: int64(len(file.data)), Revision: file.revision}
+		info = storage.Info{Size: int64(len(file.Data)), Revision: file.Revision}
 		return nil
 	}})
 	return info, err
@@ -133,13 +146,13 @@ func (s actorStore) Write(ctx context.Context, name string, content *io.SectionR
 	if err != nil {
 		return err
 	}
-	return s.a.call(ctx, &diskCall{text: "write " + name, writes: true, do: func() error { return s.a.store.write(name, data, was) }})
+	return s.a.wait(ctx, &call{text: "write " + name, writes: true, do: func() error { return s.a.Store.Write(name, data, was) }})
 }
 
 func (s actorStore) List(ctx context.Context, dir string) (entries []storage.Entry, err error) {
-	err = s.a.call(ctx, &diskCall{text: "list " + dir, do: func() error {
+	err = s.a.wait(ctx, &call{text: "list " + dir, do: func() error {
 		below := map[string]storage.Entry{}
-		for name, f := range s.a.store.files {
+		for name, f := range s.a.Store.Files {
 			rest, ok := strings.CutPrefix(name, dir+"/")
 			if dir == "." {
 				rest, ok = name, true
@@ -147,7 +160,7 @@ func (s actorStore) List(ctx context.Context, dir string) (entries []storage.Ent
 			if first, _, deeper := strings.Cut(rest, "/"); ok && deeper {
 				below[first] = storage.Entry{Name: first, IsDir: true}
 			} else if ok {
-				below[first] = storage.Entry{Name: first, Size: int64(len(f.data))}
+				below[first] = storage.Entry{Name: first, Size: int64(len(f.Data))}
 			}
 		}
 		entries = slices.Collect(maps.Values(below))
@@ -157,11 +170,11 @@ func (s actorStore) List(ctx context.Context, dir string) (entries []storage.Ent
 }
 
 func (s actorStore) Delete(ctx context.Context, name string, was storage.Revision) error {
-	return s.a.call(ctx, &diskCall{text: "delete " + name, do: func() error {
-		if f, ok := s.a.store.files[name]; ok && was != "" && f.revision != was {
+	return s.a.wait(ctx, &call{text: "delete " + name, do: func() error {
+		if f, ok := s.a.Store.Files[name]; ok && was != "" && f.Revision != was {
 			return fmt.Errorf("delete %s: %w", name, storage.ErrConflict)
 		}
-		delete(s.a.store.files, name)
+		delete(s.a.Store.Files, name)
 		return nil
 	}})
 }
@@ -170,16 +183,16 @@ func (s actorStore) Delete(ctx context.Context, name string, was storage.Revisio
 type lockedStore struct{ actorStore }
 
 func (s lockedStore) Lock(ctx context.Context, name string) (func() error, error) {
-	err := s.a.call(ctx, &diskCall{text: "lock " + name, lock: name, do: func() error {
-		s.a.store.held[name] = s.a
+	err := s.a.wait(ctx, &call{text: "lock " + name, lock: name, do: func() error {
+		s.a.Store.held[name] = s.a
 		return nil
 	}})
 	if err != nil {
 		return nil, err
 	}
 	return func() error {
-		if s.a.store.held[name] == s.a {
-			delete(s.a.store.held, name)
+		if s.a.Store.held[name] == s.a {
+			delete(s.a.Store.held, name)
 		}
 		return nil
 	}, nil
@@ -187,41 +200,41 @@ func (s lockedStore) Lock(ctx context.Context, name string) (func() error, error
 
 // choice is what may happen next.
 type choice struct {
-	actor *actor
-	call  *diskCall
+	actor *Actor
+	call  *call
 	what  string // run, die or lose
 }
 
-func (c choice) String() string { return c.actor.name + " " + c.what + " " + c.call.text }
+func (c choice) String() string { return c.actor.Name + " " + c.what + " " + c.call.text }
 
-// limits are how many unusual choices a schedule may have.
-type limits struct{ preemptions, deaths, losses int }
+// Limits are how many unusual choices a schedule may have.
+type Limits struct{ Preemptions, Deaths, Losses int }
 
-func (l limits) less(n limits) limits {
-	return limits{l.preemptions - n.preemptions, l.deaths - n.deaths, l.losses - n.losses}
+func (l Limits) less(n Limits) Limits {
+	return Limits{l.Preemptions - n.Preemptions, l.Deaths - n.Deaths, l.Losses - n.Losses}
 }
 
-func (l limits) ok() bool { return l.preemptions >= 0 && l.deaths >= 0 && l.losses >= 0 }
+func (l Limits) ok() bool { return l.Preemptions >= 0 && l.Deaths >= 0 && l.Losses >= 0 }
 
 // point is where a schedule could have gone on in another way.
 type point struct {
-	costs []limits // of each choice; the first costs nothing
+	costs []Limits // of each choice; the first costs nothing
 	taken int
 }
 
 // execution is one run of actors.
 type execution struct {
-	actors []*actor
+	actors []*Actor
 	trace  []string
 	after  func() error // checks the state after each call
 }
 
 // next returns the first call of an actor that need not wait for a lock.
-func (a *actor) next() *diskCall {
+func (a *Actor) next() *call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, c := range a.pending {
-		if c.lock == "" || a.store.held[c.lock] == nil {
+		if c.lock == "" || a.Store.held[c.lock] == nil {
 			return c
 		}
 	}
@@ -229,15 +242,15 @@ func (a *actor) next() *diskCall {
 }
 
 // finish lets a call return.
-func (a *actor) finish(c *diskCall, err error) {
+func (a *Actor) finish(c *call, err error) {
 	a.mu.Lock()
-	a.pending = slices.DeleteFunc(a.pending, func(other *diskCall) bool { return other == c })
+	a.pending = slices.DeleteFunc(a.pending, func(other *call) bool { return other == c })
 	a.mu.Unlock()
 	c.err = err
 	close(c.finished)
 }
 
-func (a *actor) sleeps() bool {
+func (a *Actor) sleeps() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return !a.done && len(a.pending) == 0
@@ -246,18 +259,18 @@ func (a *actor) sleeps() bool {
 // run runs the actors by a schedule, and by the first choice after its end.
 func (x *execution) run(schedule []int) (points []point, err error) {
 	for _, a := range x.actors {
-		a.first, a.last = -1, -1
+		a.First, a.Last = -1, -1
 		go func() {
-			err := a.do(context.Background(), a.of())
+			err := a.Do(context.Background(), a.of())
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			a.err, a.done = err, true
+			a.Err, a.done = err, true
 		}()
 	}
-	var current *actor
+	var current *Actor
 	for step := 0; ; step++ {
 		synctest.Wait()
-		for n := 0; slices.ContainsFunc(x.actors, (*actor).sleeps); n++ {
+		for n := 0; slices.ContainsFunc(x.actors, (*Actor).sleeps); n++ {
 			if n > 1000 {
 				return points, fmt.Errorf("an actor waits for ever")
 			}
@@ -266,7 +279,7 @@ func (x *execution) run(schedule []int) (points []point, err error) {
 		}
 		choices, costs := x.choices(current)
 		if len(choices) == 0 {
-			if slices.ContainsFunc(x.actors, func(a *actor) bool { return !a.done }) {
+			if slices.ContainsFunc(x.actors, func(a *Actor) bool { return !a.done }) {
 				return points, fmt.Errorf("the actors wait for each other")
 			}
 			return points, nil
@@ -296,18 +309,18 @@ func (x *execution) run(schedule []int) (points []point, err error) {
 	}
 }
 
-func (a *actor) of() storage.Store {
-	if a.store.locks {
+func (a *Actor) of() storage.Store {
+	if a.Store.Locks {
 		return lockedStore{actorStore{a}}
 	}
 	return actorStore{a}
 }
 
 // choices returns what may happen next; first what continues.
-func (x *execution) choices(current *actor) (choices []choice, costs []limits) {
+func (x *execution) choices(current *Actor) (choices []choice, costs []Limits) {
 	order := slices.Clone(x.actors)
 	if i := slices.Index(order, current); i > 0 {
-		order = slices.Concat([]*actor{current}, order[:i], order[i+1:])
+		order = slices.Concat([]*Actor{current}, order[:i], order[i+1:])
 	}
 	goesOn := current != nil && current.next() != nil
 	for _, a := range order {
@@ -315,15 +328,15 @@ func (x *execution) choices(current *actor) (choices []choice, costs []limits) {
 		if c == nil {
 			continue
 		}
-		cost := limits{}
+		cost := Limits{}
 		if goesOn && a != current {
-			cost.preemptions = 1
+			cost.Preemptions = 1
 		}
 		choices, costs = append(choices, choice{a, c, "run"}), append(costs, cost)
-		cost.deaths = 1
+		cost.Deaths = 1
 		choices, costs = append(choices, choice{a, c, "die"}), append(costs, cost)
-		if cost.deaths = 0; c.writes {
-			cost.losses = 1
+		if cost.Deaths = 0; c.writes {
+			cost.Losses = 1
 			choices, costs = append(choices, choice{a, c, "lose"}), append(costs, cost)
 		}
 	}
@@ -332,10 +345,10 @@ func (x *execution) choices(current *actor) (choices []choice, costs []limits) {
 
 // take lets a choice happen.
 func (x *execution) take(c choice, step int) {
-	if c.actor.first < 0 {
-		c.actor.first = step
+	if c.actor.First < 0 {
+		c.actor.First = step
 	}
-	c.actor.last = step
+	c.actor.Last = step
 	switch c.what {
 	case "run":
 		c.actor.finish(c.call, c.call.do())
@@ -351,20 +364,29 @@ func (x *execution) take(c choice, step int) {
 }
 
 // kill ends an actor. Its locks become free.
-func (x *execution) kill(a *actor) {
+func (x *execution) kill(a *Actor) {
 	a.mu.Lock()
-	a.dead = true
+	a.Dead = true
 	calls := slices.Clone(a.pending)
 	a.mu.Unlock()
-	maps.DeleteFunc(a.store.held, func(_ string, holder *actor) bool { return holder == a })
+	maps.DeleteFunc(a.Store.held, func(_ string, holder *Actor) bool { return holder == a })
 	for _, c := range calls {
 		a.finish(c, errKilled)
 	}
 }
 
-// explore runs all schedules of actors within limits. start returns the actors of a run, and check its checks after each call
-// and at the end. It returns the number of schedules, and the first failure with its trace.
-func explore(t *testing.T, max limits, start func() (actors []*actor, after, end func() error)) (runs int, failure error) {
+// Run runs an actor alone. It must be called in a bubble of synctest.
+func Run(a *Actor) error {
+	x := &execution{actors: []*Actor{a}, after: func() error { return nil }}
+	if _, err := x.run(nil); err != nil {
+		return err
+	}
+	return a.Err
+}
+
+// Explore runs all schedules of actors within limits. start returns the actors of a run, and its checks after each call
+// and at the end. Explore returns the number of schedules, and the first failure with its trace.
+func Explore(t *testing.T, max Limits, start func() (actors []*Actor, after, end func() error)) (runs int, failure error) {
 	t.Helper()
 	schedules := [][]int{nil}
 	for len(schedules) > 0 && failure == nil {
@@ -405,4 +427,25 @@ func takenBefore(points []point, n int) []int {
 		list[i] = points[i].taken
 	}
 	return list
+}
+
+var (
+	sets = flag.String("schedules.sets", "", "run the schedules of these `sets` of actors, such as AR,AX")
+	most = flag.String("schedules.limits", "2 0 0", "the maximum numbers of preemptions, deaths and lost answers")
+)
+
+// Round is a number of sets of actors, such as "AR AX", that run within limits.
+type Round struct {
+	Sets string
+	Max  Limits
+}
+
+// Rounds returns the round that the flags describe, or else byDefault.
+func Rounds(byDefault ...Round) ([]Round, error) {
+	if *sets == "" {
+		return byDefault, nil
+	}
+	var max Limits
+	_, err := fmt.Sscan(*most, &max.Preemptions, &max.Deaths, &max.Losses)
+	return []Round{{strings.ReplaceAll(*sets, ",", " "), max}}, err
 }
