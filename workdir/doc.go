@@ -16,7 +16,8 @@
 // [os.Root], and the local modules of a package must be in the package. The local modules of the user's own
 // configuration may be anywhere. hcl/v2 has no limits: [Limits] bounds the size of files, and a look at each text
 // before it is parsed refuses deep nesting, long numbers and names, and templates of too many parts. A file in the
-// native syntax has at most 4 MiB.
+// native syntax has at most 4 MiB, and a directory 10,000 files of a configuration. Names of providers that are not ASCII
+// have together about 500 KB. 10,000 calls of one directory take about 110 MB.
 //
 // Sources and versions of modules may have literals, templates with if, variables, local values, path.*,
 // terraform.workspace, attributes and indexes, conditions with ==, !=, &&, || and !, and the functions sensitive,
@@ -25,8 +26,9 @@
 // version needs is evaluated, and the work for all of them has a limit. A text that is put together has at most 4 KiB.
 //
 // Values are those of the CLI. It also refuses mistakes in what is not needed: the other result of a condition, other
-// items of an object, and the rest of a type or of a value for a type. Sensitive values there do not matter either. With
-// the rules of Terraform, variables need "const = true", and before version 1.15 sources and versions must be constant.
+// items of an object, and the rest of a type or of a value for a type. Sensitive values there do not matter either, and
+// ephemeral values are only sensitive. Types are not tuples. With the rules of Terraform, variables need "const = true",
+// and before version 1.15 sources and versions must be constant.
 //
 // Rules follow [Dir.Version]. Like init, Prepare does not read ".tfquery.hcl", whose "list" blocks need a provider,
 // ".tfcomponent.hcl" of stacks, and ".tfmigrate.hcl".

@@ -17,7 +17,6 @@ import (
 const (
 	maxWork    = 128 << 20 // for all expressions of a walk
 	stepWork   = 64        // for a node, or a step to an item
-	typeWork   = 16        // for a type of a tuple, each time that an item is converted
 	itemWork   = 512       // for an item of a collection, a name, or a part of a type
 	numberWork = 4 << 10   // for a number that is not a small integer
 	wordWork   = 768       // for a word that is parsed
@@ -89,8 +88,7 @@ type marks uint8
 
 const (
 	sensitive marks = 1 << iota
-	ephemeral
-	vague // the CLI may have made a string of this number or bool, because another item or result is one
+	vague           // the CLI may have made a string of this number or bool, because another item or result is one
 )
 
 // A value is a text, or a collection whose items are not evaluated yet.
@@ -390,13 +388,6 @@ func (b *budget) typed(item value, found bool, t typ, key string, at hcl.Range) 
 	word, args := t.parts()
 	switch {
 	case args == nil: // of any
-	case word == "tuple":
-		list, _ := hcl.ExprList(args[0])
-		i, err := strconv.Atoi(key)
-		if !b.charge(at, typeWork*len(list)) || err != nil || i >= len(list) {
-			return value{}, false
-		}
-		to = typ{list[i], t.inside}
 	case word == "object":
 		pairs, _ := hcl.ExprMap(args[0])
 		i := slices.IndexFunc(pairs, func(p hcl.KeyValuePair) bool { return hcl.ExprAsKeyword(p.Key) == key })
@@ -602,7 +593,7 @@ func (t typ) parts() (word string, args []hclsyntax.Expression) {
 // kinds are those of the words of types.
 var kinds = map[string]kind{
 	"any": nullKind, "string": textKind, "number": numberKind, "bool": boolKind, "list": listKind, "set": setKind, "map": objectKind,
-	"tuple": listKind, "object": objectKind,
+	"object": objectKind,
 }
 
 // convert converts a value to a type, but not the items of a collection.
@@ -611,7 +602,7 @@ func (b *budget) convert(v value, t typ, at hcl.Range) value {
 	kind, known := kinds[word]
 	switch {
 	case !known:
-		return b.fail(t.expr.Range(), "invalid type")
+		return b.notEvaluated(t.expr.Range(), "a value of this type")
 	case word == "any":
 		v.marks |= t.inside
 	case v.kind == nullKind:

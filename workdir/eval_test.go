@@ -338,13 +338,12 @@ func TestWorkIsCharged(t *testing.T) {
 		"sensitive":   `"` + repeat(`${sensitive("")}`) + `"`,
 		"paths":       `"` + repeat(`${path.cwd == terraform.workspace}`) + `"`,
 		"attributes":  "var.t.a0",
-		"tuples":      "var.u[0]",
-		"of a tuple":  `"` + strings.Repeat(`${join("", var.u) == ""}`, 20) + `"`,
+		"joined":      `"` + strings.Repeat(`${join("", var.u) == ""}`, 20) + `"`,
 	} {
 		files := map[string]string{"v.tf": "locals {\n  long = \"" + long + "\"\n  o = { p = { q = \"\" } }\n}\n" +
 			"variable \"o\" {\n  type = object({ a = optional(string, \"\"), l = optional(list(object({ b = optional(string, \"x\") })), [null, {}]) })\n  default = {}\n}\n" +
 			"variable \"t\" {\n  type = object({" + repeat("a# = optional(string),") + "})\n  default = {}\n}\n" +
-			"variable \"u\" {\n  type = tuple([" + repeat("string,") + "])\n  default = [" + repeat("#,") + "]\n}\n"}
+			"variable \"u\" {\n  type = list(string)\n  default = [" + repeat("#,") + "]\n}\n"}
 		call := func(source string) string { return "module \"m\" {\n  source = " + source + "\n}\n" }
 		quoted, _ := json.Marshal("${" + text + "}")
 		for file, content := range map[string]string{

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -158,9 +157,6 @@ func (f files) list() (map[string]bool, error) {
 	return names, err
 }
 
-// fileName matches the name of a configuration file: the part before the suffix, the program, and the syntax.
-var fileName = regexp.MustCompile(`(?s)^([^.].*?)\.(tf|tofu)(|\.json|test\.hcl|test\.json)$`)
-
 // names returns the names of the configuration files: primary files, override files and tests, each sorted. The root
 // has tests below too; if these cannot be read, the error is a ConfigError. OpenTofu reads a.tofu instead of a.tf.
 func (f files) names(terraform, root bool) (primary, overrides, tests []string, err error) {
@@ -169,13 +165,13 @@ func (f files) names(terraform, root bool) (primary, overrides, tests []string, 
 		return nil, nil, nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(present)) {
-		m := fileName.FindStringSubmatch(name)
+		stem, program, syntax := splitName(name)
 		switch {
-		case m == nil || !present[name] || terraform && m[2] == "tofu":
-		case !terraform && m[2] == "tf" && present[m[1]+".tofu"+m[3]]:
-		case strings.HasPrefix(m[3], "test"):
+		case program == "" || !present[name] || terraform && program == ".tofu":
+		case !terraform && program == ".tf" && present[stem+".tofu"+syntax]:
+		case strings.HasPrefix(syntax, "test"):
 			tests = append(tests, name)
-		case m[1] == "override" || strings.HasSuffix(m[1], "_override"):
+		case stem == "override" || strings.HasSuffix(stem, "_override"):
 			overrides = append(overrides, name)
 		default:
 			primary = append(primary, name)
@@ -193,6 +189,18 @@ func (f files) names(terraform, root bool) (primary, overrides, tests []string, 
 		}
 	}
 	return primary, overrides, tests, err
+}
+
+// splitName splits the name of a configuration file. The program is empty if name is not one.
+func splitName(name string) (stem, program, syntax string) {
+	for _, syntax := range []string{"test.hcl", "test.json", ".json", ""} {
+		stem, ok := strings.CutSuffix(name, syntax)
+		program := filepath.Ext(stem)
+		if stem = strings.TrimSuffix(stem, program); ok && (program == ".tf" || program == ".tofu") && stem != "" && stem[0] != '.' {
+			return stem, program, syntax
+		}
+	}
+	return "", "", ""
 }
 
 // A file is a file of a configuration.
@@ -349,7 +357,7 @@ type Limits struct {
 
 	// Words is the maximum number of words and symbols in these files. A string of JSON counts as one. hcl/v2
 	// needs about 700 bytes for each. The files of all modules may have four times as many; those that are parsed
-	// again to evaluate expressions as many, where 16 bytes count as another word. The default is 600,000.
+	// again to evaluate expressions as many, where 16 bytes count as another word. The default is 500,000.
 	Words int
 
 	// Files is the maximum size of the files of all modules in bytes. The default is 24 MiB.
@@ -362,5 +370,5 @@ type Limits struct {
 
 // orDefault returns the limits with the defaults of zero fields.
 func (l Limits) orDefault() Limits {
-	return Limits{cmp.Or(l.Module, 16<<20), cmp.Or(l.Words, 600_000), cmp.Or(l.Files, 24<<20), cmp.Or(l.Packages, 16<<30)}
+	return Limits{cmp.Or(l.Module, 16<<20), cmp.Or(l.Words, 500_000), cmp.Or(l.Files, 24<<20), cmp.Or(l.Packages, 16<<30)}
 }

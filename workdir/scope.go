@@ -51,7 +51,7 @@ func (s *spot) text(c *Call, name string) (text string, set bool, err error) {
 		v = b.as(v, textKind, at)
 	}
 	switch {
-	case v.marks&^vague != 0:
+	case v.marks&sensitive != 0:
 		b.fail(at, "%q must not depend on a sensitive or ephemeral value", name)
 	case len(v.text) > maxText:
 		b.fail(at, "%q has more than %d bytes", name, maxText)
@@ -163,11 +163,8 @@ func (s *spot) variable(name string, at hcl.Range, a hcl.Attributes) (v value) {
 		return b.primitive(a[name].Expr, boolKind, scope{}).text == "true"
 	}
 	nullable, hidden, t := flag("nullable", true), marks(0), typ{}
-	if flag("sensitive", false) {
-		hidden |= sensitive
-	}
-	if flag("ephemeral", false) {
-		hidden |= ephemeral
+	if flag("sensitive", false) || flag("ephemeral", false) {
+		hidden = sensitive
 	}
 	if !flag("const", !s.walk.dir.Terraform) {
 		b.fail(at, "the variable %q is not known when modules are installed, because it is not declared with const = true", name)
