@@ -65,47 +65,15 @@ func ReadAtMost(ctx context.Context, s storage.Store, name string, limit int64) 
 	return Document{data.Bytes(), o.Revision}, nil
 }
 
-// Write replaces a document that has not changed since it was read, or deletes it if data is nil. It does nothing
-// if the content is the same.
+// Write replaces a document that has not changed since it was read. It does nothing if the content is the same.
 func Write(ctx context.Context, s storage.Store, name string, data []byte, old Document) error {
 	switch {
-	case data == nil && old.Revision == "", data != nil && old.Data != nil && bytes.Equal(old.Data, data):
+	case old.Data != nil && bytes.Equal(old.Data, data):
 		return nil
-	case data == nil:
-		return s.Delete(ctx, name, old.Revision)
 	case len(data) > MaxDocument:
 		return fmt.Errorf("%s would have more than %d bytes: %w", name, MaxDocument, failure.ErrTooLarge)
 	}
 	return Put(ctx, s, name, data, old.Revision)
-}
-
-// PutOld writes v as Write does, or deletes the document if v is nil.
-func PutOld(ctx context.Context, s storage.Store, name string, v any, old Document) error {
-	if v == nil {
-		return Write(ctx, s, name, nil, old)
-	}
-	data, err := Encode(v)
-	if err == nil {
-		err = Write(ctx, s, name, data, old)
-	}
-	return err
-}
-
-// Replace writes v as Put does, and returns the document as it is then. The error wraps storage.ErrConflict if
-// another writer has changed it since, so v must differ from what any other writer writes.
-func Replace(ctx context.Context, s storage.Store, name string, v any, old Document) (Document, error) {
-	data, err := Encode(v)
-	if err == nil {
-		err = Write(ctx, s, name, data, old)
-	}
-	if err != nil {
-		return Document{}, err
-	}
-	now, err := Read(ctx, s, name)
-	if err == nil && !bytes.Equal(now.Data, data) {
-		err = storage.ErrConflict
-	}
-	return now, err
 }
 
 // Decode decodes a JSON object of at most [jsondoc.MaxMembers] members into v, a pointer to a pointer or to a map.
@@ -178,25 +146,4 @@ func Walk(ctx context.Context, s storage.Store, dir string, levels int, visit fu
 		dirs = below
 	}
 	return nil
-}
-
-// CanDelete returns an error that wraps errors.ErrUnsupported if a store cannot delete on a condition. It tries that
-// with a file in dir that does not exist.
-func CanDelete(ctx context.Context, s storage.Store, dir string) error {
-	err := s.Delete(ctx, dir+"/.none", "none")
-	if errors.Is(err, errors.ErrUnsupported) {
-		return fmt.Errorf("the store cannot delete on a condition, so that what other processes write could be lost: %w", err)
-	}
-	return err
-}
-
-// Change calls change, with the lock of this name if the store has locks, until it does not conflict with
-// another writer.
-func Change(ctx context.Context, s storage.Store, name string, change func() error) error {
-	unlock, err := Lock(ctx, s, name)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return Retry(ctx, name, change)
 }

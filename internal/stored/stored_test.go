@@ -48,44 +48,6 @@ func TestReadAndWrite(t *testing.T) {
 	}
 }
 
-// TestDelete deletes a document that has not changed, and ignores a missing one.
-func TestDelete(t *testing.T) {
-	t.Parallel()
-	ctx, s := t.Context(), &storage.Memory{}
-	must.Do(t, stored.Write(ctx, s, "x.json", nil, stored.Document{}))
-	old := must.Get(stored.Replace(ctx, s, "x.json", "one", stored.Document{}))(t)
-	now := must.Get(stored.Replace(ctx, s, "x.json", "two", old))(t)
-	if err := stored.Write(ctx, s, "x.json", nil, old); !errors.Is(err, storage.ErrConflict) {
-		t.Errorf("Write of nil over a changed document: %v, want ErrConflict", err)
-	}
-	must.Do(t, stored.Write(ctx, s, "x.json", nil, now))
-	if doc, err := stored.Read(ctx, s, "x.json"); err != nil || doc.Revision != "" || string(now.Data) != `"two"` {
-		t.Errorf("after Replace with %s and Write of nil, Read = %v, %v", now.Data, doc, err)
-	}
-}
-
-// hasty is a store in which another writer replaces each file that is written.
-type hasty struct{ storage.Memory }
-
-func (h *hasty) Write(ctx context.Context, name string, content *io.SectionReader, was storage.Revision) error {
-	if err := h.Memory.Write(ctx, name, content, was); err != nil {
-		return err
-	}
-	info, err := h.Memory.Stat(ctx, name)
-	if err != nil {
-		return err
-	}
-	return h.Memory.Write(ctx, name, section("other"), info.Revision)
-}
-
-// TestReplaced reports a document that another writer has changed before it is read again.
-func TestReplaced(t *testing.T) {
-	t.Parallel()
-	if doc, err := stored.Replace(t.Context(), &hasty{}, "x.json", "one", stored.Document{}); !errors.Is(err, storage.ErrConflict) {
-		t.Errorf("Replace = %s, %v, want ErrConflict", doc.Data, err)
-	}
-}
-
 // TestDecode accepts JSON objects only.
 func TestDecode(t *testing.T) {
 	t.Parallel()
