@@ -127,7 +127,7 @@ func (s *Services) resolve(m member) (*url.URL, error) {
 	case u.User != nil:
 		err = errors.New("it contains user information")
 	default:
-		err = weburl.CheckHost(u)
+		_, _, err = svchost.Canonical(u)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("invalid URL %q: %w", weburl.Redact(u), err)

@@ -22,6 +22,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/program"
@@ -82,7 +83,7 @@ func (g *Git) veto(u *url.URL) error {
 	if g.VetoHost == nil || u.Scheme == "file" {
 		return nil
 	}
-	host, _, err := weburl.Host(u)
+	host, _, err := svchost.Canonical(u)
 	if err == nil && strings.ContainsFunc(u.Host, func(r rune) bool { return r > unicode.MaxASCII }) {
 		err = errors.New("it is not in ASCII") // git converts it in another way
 	}

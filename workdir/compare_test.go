@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/internal/testing/terraformtest"
+	"github.com/tofureg/tofureg/workdir/internal/must"
+	"github.com/tofureg/tofureg/workdir/internal/terraformtest"
 )
 
 // A state is what init leaves in a directory.

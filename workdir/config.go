@@ -17,7 +17,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/weburl"
+	"github.com/tofureg/tofureg/failure"
 )
 
 // Requirement is a reason why a module requires a provider.
@@ -150,7 +150,7 @@ func (c *configuration) open(f files, name string) (hcl.Body, error) {
 	g.bytes -= len(text)
 	switch at, most := (hcl.Range{Filename: shown, Start: hcl.InitialPos}), min(limits.Words-c.words, g.words); {
 	case err != nil:
-		err = &ConfigError{Place{File: shown}, weburl.Clean(err.Error(), 2000)}
+		err = &ConfigError{Place{File: shown}, failure.Printable(err.Error(), 2000)}
 	case c.size > limits.Module:
 		over = "the files of the module have more than the limit of bytes, which the field Limits.Module has"
 	case g.bytes < 0:

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/regclient"
@@ -18,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/workdir"
+	"github.com/tofureg/tofureg/workdir/internal/must"
 )
 
 // TestCopiedModules: a tree whose registry modules were copied by its lock file is prepared from the copy, with the

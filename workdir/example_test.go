@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/cliconfig"
-	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/workdir"
+	"github.com/tofureg/tofureg/workdir/internal/must"
 )
 
 // Prepare a directory as init does, with the user's CLI configuration.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module/manifest"
 	"github.com/tofureg/tofureg/testkit/regtest"
+	"github.com/tofureg/tofureg/workdir/internal/must"
 )
 
 // TestKilled: a process that is killed leaves a manifest whose modules have the versions that it names.

@@ -13,9 +13,8 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/tofureg/tofureg/internal/testing/disktest"
-	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/workdir/internal/must"
 )
 
 // TestNamedPipe: a pipe in place of a file is refused without waiting for it.
@@ -40,9 +39,9 @@ func TestNoDirectory(t *testing.T) {
 	for _, name := range []string{"tests", "m", ".terraform", modulesPath, providersPath} {
 		for kind, make := range map[string]func(path string) error{
 			"file": func(path string) error { return os.WriteFile(path, nil, 0o644) },
-			"pipe": disktest.Mkfifo,
+			"pipe": mkfifo,
 			"link": func(path string) error {
-				return errors.Join(disktest.Mkfifo(path+".pipe"), os.Symlink(filepath.Base(path)+".pipe", path))
+				return errors.Join(mkfifo(path+".pipe"), os.Symlink(filepath.Base(path)+".pipe", path))
 			},
 			"device": func(path string) error { return os.Symlink(os.DevNull, path) },
 		} {
@@ -105,3 +104,5 @@ func TestUmask(t *testing.T) { // not parallel, because the process has one umas
 		}
 	}
 }
+
+func mkfifo(path string) error { return syscall.Mkfifo(path, 0o600) }

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/internal/testing/terraformtest"
 	"github.com/tofureg/tofureg/testkit/regtest"
+	"github.com/tofureg/tofureg/workdir/internal/must"
+	"github.com/tofureg/tofureg/workdir/internal/terraformtest"
 )
 
 var runs = flag.Int("workdir.measure", 0, "compare this many runs with those of the clients, and print requests and times")

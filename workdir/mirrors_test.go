@@ -13,9 +13,9 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
-	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/internal/testing/terraformtest"
 	"github.com/tofureg/tofureg/verify/checksum"
+	"github.com/tofureg/tofureg/workdir/internal/must"
+	"github.com/tofureg/tofureg/workdir/internal/terraformtest"
 )
 
 // hashesOf returns the hashes of the archive of a provider with these schemes.

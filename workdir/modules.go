@@ -21,7 +21,6 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/module/manifest"
@@ -568,7 +567,7 @@ func (w *walk) fetch(ctx context.Context, to *spot, location *module.Location, m
 	for _, name := range report.Skipped {
 		text := fmt.Sprintf("module %q: the package has %s, which is left out", to.record.Key, name)
 		w.mu.Lock()
-		w.warnings = append(w.warnings, weburl.Clean(text, 500))
+		w.warnings = append(w.warnings, failure.Printable(text, 500))
 		w.mu.Unlock()
 	}
 	to.pkg, to.inside = made, cmp.Or(filepath.FromSlash(report.Subdir), ".")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,14 +16,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/failure"
+
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/internal/testing/terraformtest"
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/verify/checksum"
+	"github.com/tofureg/tofureg/workdir/internal/must"
+	"github.com/tofureg/tofureg/workdir/internal/terraformtest"
 )
 
 // repositoryOf returns the path of a git repository.

@@ -15,11 +15,11 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/cooldown"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/internal/testing/terraformtest"
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/workdir/internal/must"
+	"github.com/tofureg/tofureg/workdir/internal/terraformtest"
 )
 
 // TestManyProviderBlocks: the constraints of a provider are joined once. Joining 10,000 one by one allocated gigabytes.

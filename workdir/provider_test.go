@@ -1,8 +1,11 @@
 package workdir
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"testing"
 
@@ -10,8 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov5/tf5server"
 
 	"github.com/tofureg/tofureg/cliconfig"
-	"github.com/tofureg/tofureg/internal/testing/archivetest"
-	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/workdir/internal/must"
 )
 
 // role is the environment variable of a process that is a provider, not the tests.
@@ -65,5 +67,11 @@ func providerZip(t *testing.T, typ, version string) []byte {
 	t.Helper()
 	self := must.Get(os.Executable())(t)
 	program := fmt.Sprintf("#!/bin/sh\n%s=%s exec '%s'\n", role, typ, self)
-	return archivetest.Zip(t, archivetest.Entry{Name: "terraform-provider-" + typ + "_v" + version, Content: program, Mode: 0o755})
+	var archive bytes.Buffer
+	w := zip.NewWriter(&archive)
+	header := &zip.FileHeader{Name: "terraform-provider-" + typ + "_v" + version, Method: zip.Deflate}
+	header.SetMode(0o755)
+	must.Get(io.WriteString(must.Get(w.CreateHeader(header))(t), program))(t)
+	must.Do(t, w.Close())
+	return archive.Bytes()
 }

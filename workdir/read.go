@@ -19,8 +19,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/json"
-
-	"github.com/tofureg/tofureg/internal/weburl"
+	"github.com/tofureg/tofureg/failure"
 )
 
 // Place is a line of a configuration.
@@ -47,10 +46,10 @@ type ConfigError struct {
 }
 
 // Error returns printable text with the place.
-func (e *ConfigError) Error() string { return weburl.Clean(e.Place.String()+": "+e.Text, 2000) }
+func (e *ConfigError) Error() string { return failure.Printable(e.Place.String()+": "+e.Text, 2000) }
 
 func wrong(at hcl.Range, format string, args ...any) error {
-	return &ConfigError{place(at), weburl.Clean(fmt.Sprintf(format, args...), 2000)}
+	return &ConfigError{place(at), failure.Printable(fmt.Sprintf(format, args...), 2000)}
 }
 
 // in adds the names of a provider and its argument to an error.

@@ -12,8 +12,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/testing/disktest"
-	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/workdir/internal/must"
 )
 
 // required is a block of a configuration that requires acme/alpha of the registry.
@@ -456,7 +455,7 @@ func TestLinks(t *testing.T) {
 		if i > 0 {
 			target = strings.Repeat(fmt.Sprintf("d/../l%d/../", i-1), 20) + fmt.Sprintf("l%d", i-1)
 		}
-		if err := disktest.Symlink(target, filepath.Join(dir, fmt.Sprintf("l%d", i))); err != nil {
+		if err := symlink(target, filepath.Join(dir, fmt.Sprintf("l%d", i))); err != nil {
 			t.Skipf("skipped: this link cannot be made here: %v", err)
 		}
 	}
@@ -474,7 +473,7 @@ func TestLinks(t *testing.T) {
 	if _, err := (&links{}).resolve(ended, dir, "l3", false); !errors.Is(err, context.Canceled) {
 		t.Errorf("resolve: %v, want context.Canceled", err)
 	}
-	must.Do(t, disktest.Symlink("loop", filepath.Join(dir, "loop")))
+	must.Do(t, symlink("loop", filepath.Join(dir, "loop")))
 	if _, err := l.resolve(t.Context(), dir, "loop", false); err == nil || !strings.Contains(err.Error(), "too many links") {
 		t.Errorf("resolve of a link to itself: %v, want that there are too many", err)
 	}
@@ -486,7 +485,7 @@ func TestDeepPaths(t *testing.T) {
 	deep := "d" + strings.Repeat("/d", 100)
 	must.Do(t, os.MkdirAll(filepath.Join(dir, deep, "x"), 0o755))
 	must.Do(t, os.MkdirAll(filepath.Join(dir, deep, "y"), 0o755))
-	if err := disktest.Symlink("d", filepath.Join(dir, "l")); err != nil {
+	if err := symlink("d", filepath.Join(dir, "l")); err != nil {
 		t.Skipf("skipped: this link cannot be made here: %v", err)
 	}
 	for _, path := range []string{deep, "l" + deep[1:]} {

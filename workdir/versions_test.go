@@ -9,12 +9,12 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cooldown"
-	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/serve/regdir"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/testkit/regtest"
+	"github.com/tofureg/tofureg/workdir/internal/must"
 )
 
 // wideVersions are versions of modules, some of them with four numbers. wideCalls calls a module with constraints.

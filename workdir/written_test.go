@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/cliconfig"
-	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/internal/testing/terraformtest"
+	"github.com/tofureg/tofureg/workdir/internal/must"
+	"github.com/tofureg/tofureg/workdir/internal/terraformtest"
 )
 
 // TestWrittenSources: the manifest has the sources as the clients write them. A client validates what Prepare has made and

@@ -27,6 +27,7 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -47,13 +48,9 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/internal/httpx"
-	"github.com/tofureg/tofureg/internal/jsondoc"
-	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/transport/fetch"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -127,7 +124,7 @@ func (s *source) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 		}
 	}
 	if ctx.Err() != nil {
-		return nil, fault.Ended(ctx)
+		return nil, ended(ctx)
 	}
 	if err != nil {
 		pkg.Attestations, pkg.AttestationError = nil, failure.Wrap("find attestations of", pkg.String(), err)
@@ -174,13 +171,13 @@ func (p provenance) Builder(ctx context.Context, ev verify.Evidence, zh checksum
 	for i, text := range ev.Attestations[:min(len(ev.Attestations), MaxBundles)] {
 		for _, digest := range digests {
 			if ctx.Err() != nil {
-				return by, fault.Ended(ctx)
+				return by, ended(ctx)
 			}
 			by, err := p.verify(library, text, "sha256", digest, ev.Requested)
 			if err == nil {
 				return by, nil
 			}
-			failures = append(failures, fault.Narrow(fmt.Sprintf("attestation %d: %s", i+1, weburl.Clean(err.Error(), 500)), err))
+			failures = append(failures, &refused{fmt.Sprintf("attestation %d: %s", i+1, failure.Printable(err.Error(), 500)), err})
 		}
 	}
 	if p.AllowSums && ev.Sums == nil {
@@ -358,19 +355,21 @@ var nextPage = regexp.MustCompile(`[?&]after=([\w%.~=+/-]+)[^<>]*>; *rel="next"`
 
 // Bundles implements [Bundles].
 func (g *GitHub) Bundles(ctx context.Context, builder Identity, _ *provider.Package, zh checksum.Hash) (found []string, err error) {
-	client, name := httpx.New(g.Transport), strings.Split(builder.Repository, "/") // https://HOST/OWNER/REPOSITORY
+	name := strings.Split(builder.Repository, "/") // https://HOST/OWNER/REPOSITORY
 	if len(name) != 5 || g.API == "" && !strings.EqualFold(name[2], "github.com") {
 		return nil, nil
 	}
-	base, err := client.Resolve(nil, cmp.Or(g.API, "https://api.github.com"))
-	if err != nil {
-		return nil, fmt.Errorf("GitHub.API: %w", err)
+	base, err := url.Parse(cmp.Or(g.API, "https://api.github.com"))
+	if err != nil || base.User != nil || base.Fragment != "" {
+		return nil, errors.New("GitHub.API: want the URL of a host, such as https://github.example.com/api/v3")
 	}
-	r := httpx.Request{URL: httpx.Endpoint(base, "repos", name[3], name[4], "attestations", "sha256:"+zh.Value()), Limit: maxAnswer}
+	base.Path = "/" + strings.TrimPrefix(base.Path, "/") // JoinPath keeps a relative path relative
+	base = base.JoinPath("repos", url.PathEscape(name[3]), url.PathEscape(name[4]), "attestations", "sha256:"+zh.Value())
+	r := fetch.Request{URL: base, Limit: maxAnswer}
 	r.TokenFor, _ = svchost.FromWire(base.Host) // which is valid
 	r.URL.RawQuery = fmt.Sprintf("per_page=%d", MaxBundles)
 	for seen := 0; ; {
-		resp, err := client.Get(ctx, r)
+		resp, err := fetch.Document(ctx, g.Transport, r)
 		e, failed := err.(*failure.RequestError)
 		switch {
 		case errors.Is(err, failure.ErrNotFound):
@@ -386,7 +385,9 @@ func (g *GitHub) Bundles(ctx context.Context, builder Identity, _ *provider.Pack
 				BundleURL string `json:"bundle_url"`
 			}
 		}
-		if err = jsondoc.CheckMembers(resp.Body, MaxBundles*maxMembers); err == nil {
+		if bytes.Count(resp.Body, []byte{','}) >= MaxBundles*maxMembers { // decoded, they take up to a hundred times their size
+			err = fmt.Errorf("more than %d members: %w", MaxBundles*maxMembers, failure.ErrTooLarge)
+		} else {
 			err = resp.DecodeJSON(&page)
 		}
 		if err != nil {
@@ -396,11 +397,11 @@ func (g *GitHub) Bundles(ctx context.Context, builder Identity, _ *provider.Pack
 		for _, a := range page.Attestations[:min(len(page.Attestations), MaxBundles-seen)] {
 			text := string(a.Bundle)
 			if text == "" || text == "null" {
-				text, broken = download(ctx, client, resp, a.BundleURL)
+				text, broken = download(ctx, g.Transport, resp, a.BundleURL)
 			}
 			switch {
 			case ctx.Err() != nil:
-				return nil, fault.Ended(ctx)
+				return nil, ended(ctx)
 			case provider.IsFault(broken): // a later call may get it, and mirrors keep what this one returns
 				return nil, broken
 			case len(text) > MaxBundle:
@@ -422,12 +423,15 @@ func (g *GitHub) Bundles(ctx context.Context, builder Identity, _ *provider.Pack
 }
 
 // download fetches a bundle from a URL in an answer, without a token.
-func download(ctx context.Context, client *httpx.Client, answer *httpx.Response, from string) (string, error) {
-	u, err := client.Resolve(nil, from)
-	if err != nil {
-		return "", answer.Unusable(fmt.Errorf("bundle_url: %w", err))
+func download(ctx context.Context, t *transport.Client, answer *fetch.Response, from string) (string, error) {
+	u, err := url.Parse(from)
+	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || strings.ContainsAny(from, ` \`) {
+		return "", answer.Unusable(errors.New("bundle_url: invalid URL"))
 	}
-	resp, err := client.Get(ctx, httpx.Request{URL: u, Limit: MaxBundle})
+	if u.Scheme != "https" && (t == nil || !t.AllowHTTP) {
+		return "", answer.Unusable(fmt.Errorf("bundle_url: %w: scheme %q, want https", failure.ErrInsecure, u.Scheme))
+	}
+	resp, err := fetch.Document(ctx, t, fetch.Request{URL: u, Limit: MaxBundle})
 	if err != nil {
 		return "", err
 	}
@@ -454,8 +458,8 @@ func (b *Beside) Bundles(ctx context.Context, _ Identity, pkg *provider.Package,
 	var data []byte
 	u = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path + ".sigstore.json", RawQuery: u.RawQuery}
 	if u.Scheme == "file" {
-		data, err = fsx.ReadRegular(strings.TrimPrefix(filepath.FromSlash(u.Path), `\`), MaxBundle) // \C:\ on Windows
-	} else if resp, failed := httpx.New(b.Transport).Get(ctx, httpx.Request{URL: u, Limit: MaxBundle}); failed != nil {
+		data, err = read(strings.TrimPrefix(filepath.FromSlash(u.Path), `\`)) // \C:\ on Windows
+	} else if resp, failed := fetch.Document(ctx, b.Transport, fetch.Request{URL: u, Limit: MaxBundle}); failed != nil {
 		err = failed
 	} else {
 		data = resp.Body
@@ -481,8 +485,8 @@ func (t *TUF) TrustedRoot(ctx context.Context) (data []byte, err error) {
 		options.RepositoryBaseURL, options.Root = tuf.DefaultMirror, tuf.DefaultRoot()
 	}
 	options.Fetcher = fetcher(func(from string, limit int64) ([]byte, error) {
-		u, _ := httpx.ParseReference(from) // nil is refused
-		resp, err := httpx.New(t.Transport).Get(ctx, httpx.Request{URL: u, Limit: limit})
+		u, _ := url.Parse(from) // nil is refused
+		resp, err := fetch.Document(ctx, t.Transport, fetch.Request{URL: u, Limit: limit})
 		if errors.Is(err, failure.ErrNotFound) {
 			return nil, &metadata.ErrDownloadHTTP{StatusCode: 404, URL: from} // after the last root
 		}
@@ -512,7 +516,7 @@ func damaged(dir string) (found string) {
 	}
 	_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
-			if data, err := fsx.ReadRegular(name, MaxBundle); err == nil && !json.Valid(data) {
+			if data, err := read(name); err == nil && !json.Valid(data) {
 				found = name
 			}
 		}
@@ -525,4 +529,42 @@ type fetcher func(from string, limit int64) ([]byte, error)
 
 func (f fetcher) DownloadFile(from string, n int64, _ time.Duration) ([]byte, error) {
 	return f(from, n)
+}
+
+// read reads a regular file of at most MaxBundle bytes. It does not wait for a pipe.
+func read(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("exists and is not a regular file")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxBundle+1))
+	if len(data) > MaxBundle {
+		return nil, fmt.Errorf("%q has more than %d bytes: %w", name, MaxBundle, failure.ErrTooLarge)
+	}
+	return data, err
+}
+
+// refused is an error with another text.
+type refused struct {
+	text string
+	err  error
+}
+
+func (r *refused) Error() string { return r.text }
+func (r *refused) Unwrap() error { return r.err }
+
+// ended returns the error of a context that has ended, with its cause.
+func ended(ctx context.Context) error {
+	if err, cause := ctx.Err(), context.Cause(ctx); !errors.Is(cause, err) {
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+	return context.Cause(ctx)
 }

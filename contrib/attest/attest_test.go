@@ -21,8 +21,8 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/attest"
 	"github.com/tofureg/tofureg/contrib/attest/internal/attesttest"
+	"github.com/tofureg/tofureg/contrib/attest/internal/must"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )

@@ -3,7 +3,6 @@ package attest_test
 import (
 	"context"
 	"errors"
-	"github.com/tofureg/tofureg/failure"
 	"io"
 	"net/http"
 	"path"
@@ -12,11 +11,13 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tofureg/tofureg/failure"
+
 	"github.com/golang/snappy"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/attest"
-	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/contrib/attest/internal/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient"

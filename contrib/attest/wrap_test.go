@@ -4,14 +4,15 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/contrib/attest"
-	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/contrib/attest/internal/must"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/serve/mirrordir"
 )
 
 // TestSourceHides: a server does not take a mirror behind Source for a mirror, whose packages it would not judge.
 func TestSourceHides(t *testing.T) {
 	t.Parallel()
-	m, _ := mirrortest.NewMirror(t)
+	m := must.Get(mirrordir.Open(t.TempDir()))(t)
 	if _, ok := provider.As[provider.Catalogue](m); !ok {
 		t.Error("a mirror is no Catalogue")
 	}

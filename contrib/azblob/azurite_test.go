@@ -14,7 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/tofureg/tofureg/contrib/azblob"
-	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/contrib/azblob/internal/must"
 )
 
 var secret = base64.StdEncoding.EncodeToString([]byte("s3cr3t-s3cr3t"))

@@ -16,7 +16,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/tofureg/tofureg/contrib/azblob"
-	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/contrib/azblob/internal/must"
 )
 
 // scopes is a credential that has tokens with the scope in them.

@@ -26,11 +26,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/internal/bucket"
-	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/storage"
+	"github.com/tofureg/tofureg/storage/bucket"
 )
 
 // Store is a [storage.Store] in a container. A file is a block blob, which one request of up to 5,000 MiB writes, never
@@ -149,7 +146,7 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 	}
 	whole := func() *io.SectionReader { return io.NewSectionReader(content, 0, content.Size()) }
 	sum := md5.New()
-	if _, err := io.Copy(sum, archive.Until(ctx, whole())); err != nil {
+	if _, err := io.Copy(sum, until{ctx, whole()}); err != nil {
 		return fmt.Errorf("write %q in %s: read the content: %w", name, s.container(), err)
 	}
 	condition := &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}
@@ -251,7 +248,7 @@ func (s *Store) blob(ctx context.Context, name string) (*blockblob.Client, error
 		return nil, fmt.Errorf("invalid name %.200q for a blob: %w", name, fs.ErrInvalid)
 	}
 	if ctx.Err() != nil {
-		return nil, fault.Ended(ctx)
+		return nil, ended(ctx)
 	}
 	s.once.Do(func() { s.client, s.err = s.connect() })
 	if s.err != nil {
@@ -314,7 +311,7 @@ func (c storageOnly) GetToken(ctx context.Context, o policy.TokenRequestOptions)
 // container names the container in errors.
 func (s *Store) container() string {
 	u, _, _ := strings.Cut(s.Container, "?") // which may have a signature
-	return fmt.Sprintf("container %q", weburl.Clean(weburl.RedactText(u), weburl.MaxShown))
+	return fmt.Sprintf("container %q", failure.Printable(failure.RedactText(u), maxShown))
 }
 
 // failed returns err with the kind that [storage.Store] demands, and a text that is safe to print.
@@ -335,7 +332,7 @@ func (s *Store) failed(op, name string, err error) error {
 			kinds = append(kinds, fs.ErrNotExist)
 		}
 	}
-	return fmt.Errorf("%s %q in %s: %w", op, name, s.container(), &printable{weburl.Clean(weburl.OneLine(weburl.RedactText(text)), weburl.MaxShown), kinds})
+	return fmt.Errorf("%s %q in %s: %w", op, name, s.container(), &printable{failure.Printable(strings.Join(strings.Fields(failure.RedactText(text)), " "), maxShown), kinds})
 }
 
 // printable is an error of the SDK with another text.
@@ -349,3 +346,26 @@ func (e *printable) Error() string { return e.text }
 
 // Unwrap returns the kinds.
 func (e *printable) Unwrap() []error { return e.kinds }
+
+const maxShown = 512 // bytes of a text of the server in an error
+
+// ended returns the error of a context that has ended, with its cause.
+func ended(ctx context.Context) error {
+	if err, cause := ctx.Err(), context.Cause(ctx); !errors.Is(cause, err) {
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+	return context.Cause(ctx)
+}
+
+// until is a reader that fails when its context ends.
+type until struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, ended(u.ctx)
+	}
+	return u.r.Read(p)
+}

@@ -21,11 +21,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 
 	"github.com/tofureg/tofureg/contrib/azblob"
+	"github.com/tofureg/tofureg/contrib/azblob/internal/must"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/bucket"
-	"github.com/tofureg/tofureg/internal/storetest"
-	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/storage"
+	"github.com/tofureg/tofureg/storage/bucket"
 	"github.com/tofureg/tofureg/testkit/storagetest"
 )
 
@@ -60,14 +59,14 @@ func TestRaceWrites(t *testing.T) {
 func TestPublish(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	storetest.Publish(t, func() storage.Store { return s.store(t, "registry/") })
+	must.Do(t, storagetest.TestPublish(t.Context(), func() storage.Store { return s.store(t, "registry/") }))
 }
 
 // TestMirror: a mirror in the container is filled, read, also by signed URLs, checked and shrunk.
 func TestMirror(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	storetest.Mirror(t, func() storage.Store { return s.store(t, "") }, http.DefaultClient)
+	must.Do(t, storagetest.TestMirror(t.Context(), func() storage.Store { return s.store(t, "") }, http.DefaultClient))
 }
 
 // section returns a content.
@@ -251,16 +250,16 @@ func TestHostile(t *testing.T) {
 	}
 	for name, change := range map[string]func(*azblob.Store){
 		"SharedKey": func(s *azblob.Store) { s.SharedKey = key(t, secret) },
-		"signature": func(s *azblob.Store) { s.Container += "?sv=2026-01-01&sig=" + storetest.Secret },
+		"signature": func(s *azblob.Store) { s.Container += "?sv=2026-01-01&sig=" + storagetest.Secret },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			storetest.Hostile(t, func(_ *testing.T, url string, client *http.Client) storage.Store {
+			must.Do(t, storagetest.TestServer(t.Context(), func(url string, client *http.Client) storage.Store {
 				s := &azblob.Store{Container: url + "/mirror", Prefix: "m/"}
 				s.Options.Transport, s.Options.Retry.MaxRetries = client, -1
 				change(s)
 				return s
-			}, page)
+			}, page))
 		})
 	}
 	other := &azblob.Store{Container: "https://x.example.com/mirror"}

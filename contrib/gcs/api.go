@@ -14,22 +14,23 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/bucket"
-	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/storage/bucket"
 	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/transport/fetch"
 )
 
 const (
 	defaultEndpoint = "https://storage.googleapis.com"
+	mediaJSON       = "application/json"
 	changeRetries   = 5 // an object can be changed once a second
 )
 
 // api makes requests for one bucket.
 type api struct {
-	http   *httpx.Client
-	base   *url.URL
-	host   svchost.Hostname // of base; it gets the token
-	bucket string
+	settings transport.Client
+	base     *url.URL
+	host     svchost.Hostname // of base; it gets the token
+	bucket   string
 }
 
 // newAPI returns an api with the settings of t, except for its Credentials.
@@ -53,7 +54,7 @@ func newAPI(endpoint, bucket string, credentials *google.Credentials, t *transpo
 	if credentials != nil && credentials.TokenSource != nil {
 		settings.Credentials = tokens{credentials.TokenSource}
 	}
-	return &api{http: httpx.New(&settings), base: base, host: host, bucket: bucket}, nil
+	return &api{settings: settings, base: base, host: host, bucket: bucket}, nil
 }
 
 // tokens is an [auth.Source] with access tokens.
@@ -90,14 +91,16 @@ func (a *api) url(root, object string, query url.Values) *url.URL {
 	if object != "" {
 		parts = append(parts, object)
 	}
-	u := httpx.Endpoint(a.base, parts...)
-	u.RawQuery = query.Encode()
+	u := &url.URL{Scheme: a.base.Scheme, Host: a.base.Host, Path: "/" + strings.Join(parts, "/"), RawQuery: query.Encode()}
+	for _, part := range parts { // each is one segment
+		u.RawPath += "/" + url.PathEscape(part)
+	}
 	return u
 }
 
 // get requests a document of the bucket.
 func (a *api) get(ctx context.Context, object string, query url.Values, document any) error {
-	resp, err := a.http.Get(ctx, httpx.Request{URL: a.url("", object, query), Accept: httpx.JSON, TokenFor: a.host, Limit: bucket.MaxPage, Redirects: -1})
+	resp, err := fetch.Document(ctx, &a.settings, fetch.Request{URL: a.url("", object, query), Accept: mediaJSON, TokenFor: a.host, Limit: bucket.MaxPage, Redirects: -1})
 	if err == nil {
 		err = resp.DecodeJSON(document)
 	}
@@ -105,12 +108,12 @@ func (a *api) get(ctx context.Context, object string, query url.Values, document
 }
 
 // open starts the download of an object, of its newest generation if generation is empty.
-func (a *api) open(ctx context.Context, object, generation string) (*httpx.Body, error) {
+func (a *api) open(ctx context.Context, object, generation string) (*fetch.Body, error) {
 	query := url.Values{"alt": {"media"}}
 	if generation != "" {
 		query.Set("generation", generation)
 	}
-	return a.http.Open(ctx, httpx.Request{URL: a.url("", object, query), TokenFor: a.host, Redirects: -1})
+	return fetch.Open(ctx, &a.settings, fetch.Request{URL: a.url("", object, query), TokenFor: a.host, Redirects: -1})
 }
 
 // list returns a function for the pages of a list.
@@ -148,9 +151,9 @@ func (a *api) list(ctx context.Context, query url.Values) func(token string) (*b
 }
 
 // change makes a request that changes an object.
-func (a *api) change(ctx context.Context, r httpx.Request) (*httpx.Response, error) {
-	settings := *a.http
+func (a *api) change(ctx context.Context, r fetch.Request) (*fetch.Response, error) {
+	settings := a.settings
 	settings.Timeout, settings.Retries = -1, cmp.Or(settings.Retries, changeRetries)
-	r.Accept, r.TokenFor, r.Limit, r.Redirects = httpx.JSON, a.host, bucket.MaxPage, -1
-	return settings.Get(ctx, r)
+	r.Accept, r.TokenFor, r.Limit, r.Redirects = mediaJSON, a.host, bucket.MaxPage, -1
+	return fetch.Document(ctx, &settings, r)
 }

@@ -24,7 +24,7 @@ import (
 	"golang.org/x/oauth2/google"
 
 	"github.com/tofureg/tofureg/contrib/gcs"
-	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/contrib/gcs/internal/must"
 	"github.com/tofureg/tofureg/transport"
 )
 

@@ -3,15 +3,16 @@ package gcs
 import (
 	"context"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
 	"io"
 	"net/url"
 	"strings"
 
+	"github.com/tofureg/tofureg/failure"
+
 	"golang.org/x/oauth2/google"
 
-	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/storage/bucket"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
 )

@@ -1,10 +1,15 @@
 package gcs_test
 
 import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -16,9 +21,8 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/contrib/gcs"
+	"github.com/tofureg/tofureg/contrib/gcs/internal/must"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/testing/archivetest"
-	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/transport"
@@ -63,7 +67,7 @@ func download(t *testing.T, f *gcs.Fetcher, text string, o module.Options) (*mod
 
 func TestFetch(t *testing.T) {
 	t.Parallel()
-	archive := string(archivetest.Zip(t, archivetest.Entry{Name: "main.tf", Content: "# main"}, archivetest.Entry{Name: "sub/main.tf", Content: "# sub"}))
+	archive := string(zipOf(t, entry{"main.tf", "# main", false}, entry{"sub/main.tf", "# sub", false}))
 	s, f := modules(t, map[string]string{
 		"a b+c/ö.zip": archive, "a/plain": archive, "dir/main.tf": "# main", "dir/sub/main.tf": "# sub", "dir/": "", "dir/x y%2F+ö#?.tf": "#",
 		"other": "x", "directory/main.tf": "no",
@@ -97,7 +101,7 @@ func TestGeneration(t *testing.T) {
 	s, f := modules(t, nil)
 	var locations []string
 	for _, text := range []string{"# one", "# two"} {
-		s.object(t, "a.zip", string(archivetest.Zip(t, archivetest.Entry{Name: "main.tf", Content: text})))
+		s.object(t, "a.zip", string(zipOf(t, entry{"main.tf", text, false})))
 		store := s.store("")
 		store.Bucket = "modules"
 		info := must.Get(store.Stat(t.Context(), "a.zip"))(t)
@@ -119,11 +123,11 @@ func TestGeneration(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	link := archivetest.Entry{Name: "link", Content: "main.tf", Mode: fs.ModeSymlink | 0o777}
-	archive := string(archivetest.Zip(t, archivetest.Entry{Name: "main.tf"}))
+	link := entry{"link", "main.tf", true}
+	archive := string(zipOf(t, entry{name: "main.tf"}))
 	_, f := modules(t, map[string]string{
 		"a.zip": archive, "evil/../../x": "x", "evil/a": "x", "large/a": "12345", "large/b": "12345", "dirs/": "", "dirs/a/": "", "dirs/b": "",
-		"link.zip": string(archivetest.Zip(t, link, archivetest.Entry{Name: "main.tf"})), "link.tar.gz": string(archivetest.Gzip(t, archivetest.Tar(t, archivetest.Entry{Name: "main.tf"}, link))),
+		"link.zip": string(zipOf(t, link, entry{name: "main.tf"})), "link.tar.gz": string(tarGz(t, entry{name: "main.tf"}, link)),
 	})
 	errBucket := errors.New("only ours")
 	for _, c := range []struct {
@@ -314,4 +318,44 @@ func FuzzLocation(f *testing.F) {
 			t.Errorf("%q was fetched", text)
 		}
 	})
+}
+
+// entry is an entry of an archive. The content of a symbolic link is its target.
+type entry struct {
+	name, content string
+	link          bool
+}
+
+func zipOf(t *testing.T, entries ...entry) []byte {
+	t.Helper()
+	var data bytes.Buffer
+	w := zip.NewWriter(&data)
+	for _, e := range entries {
+		header := &zip.FileHeader{Name: e.name, Method: zip.Deflate}
+		if e.link {
+			header.SetMode(fs.ModeSymlink | 0o777)
+		}
+		must.Get(io.WriteString(must.Get(w.CreateHeader(header))(t), e.content))(t)
+	}
+	must.Do(t, w.Close())
+	return data.Bytes()
+}
+
+func tarGz(t *testing.T, entries ...entry) []byte {
+	t.Helper()
+	var data bytes.Buffer
+	packed := gzip.NewWriter(&data)
+	w := tar.NewWriter(packed)
+	for _, e := range entries {
+		header := &tar.Header{Name: e.name, Mode: 0o644, Size: int64(len(e.content))}
+		if e.link {
+			header = &tar.Header{Name: e.name, Typeflag: tar.TypeSymlink, Linkname: e.content}
+		}
+		must.Do(t, w.WriteHeader(header))
+		if !e.link {
+			must.Get(io.WriteString(w, e.content))(t)
+		}
+	}
+	must.Do(t, errors.Join(w.Close(), packed.Close()))
+	return data.Bytes()
 }

@@ -26,12 +26,10 @@ import (
 	"golang.org/x/oauth2/google"
 
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/internal/bucket"
-	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/storage"
+	"github.com/tofureg/tofureg/storage/bucket"
 	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/transport/fetch"
 )
 
 // Store is a [storage.Store] in a bucket. A file is an object, which one request writes. Its revision is the
@@ -93,7 +91,7 @@ func (s *Store) Open(ctx context.Context, name string) (*storage.File, error) {
 
 // exact fails if a body of unknown length has another size than the object.
 type exact struct {
-	body       *httpx.Body
+	body       *fetch.Body
 	size, left int64
 }
 
@@ -137,7 +135,7 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 	if err != nil {
 		return err
 	}
-	whole := func() io.Reader { return archive.Until(ctx, io.NewSectionReader(content, 0, content.Size())) }
+	whole := func() io.Reader { return until{ctx, io.NewSectionReader(content, 0, content.Size())} }
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	if _, err := io.Copy(sum, whole()); err != nil {
 		return fmt.Errorf("write %q in bucket %q: read the content: %w", name, s.Bucket, err)
@@ -157,7 +155,7 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 		"\r\n--" + boundary + "\r\nContent-Type: " + bucket.ContentType(name) + "\r\n\r\n"
 	tail := "\r\n--" + boundary + "--\r\n"
 	query := url.Values{"uploadType": {"multipart"}, "ifGenerationMatch": {generation(was)}, "fields": {"generation"}}
-	resp, err := a.change(ctx, httpx.Request{
+	resp, err := a.change(ctx, fetch.Request{
 		URL: a.url("upload", "", query), Method: http.MethodPost, ContentType: "multipart/related; boundary=" + boundary,
 		Body: func() io.Reader { return io.MultiReader(strings.NewReader(head), whole(), strings.NewReader(tail)) },
 		Size: int64(len(head)+len(tail)) + content.Size(),
@@ -213,7 +211,7 @@ func (s *Store) Delete(ctx context.Context, name string, was storage.Revision) e
 	if was != "" {
 		query.Set("ifGenerationMatch", generation(was))
 	}
-	resp, err := a.change(ctx, httpx.Request{URL: a.url("", key, query), Method: http.MethodDelete})
+	resp, err := a.change(ctx, fetch.Request{URL: a.url("", key, query), Method: http.MethodDelete})
 	if err == nil && resp.Status != http.StatusNoContent {
 		err = resp.Unusable(fmt.Errorf("a deletion has the status %d, want 204", resp.Status))
 	}
@@ -237,7 +235,7 @@ func (s *Store) at(ctx context.Context, name string) (*api, string, error) {
 		return nil, "", fmt.Errorf("invalid name %.200q for a bucket: %w", name, fs.ErrInvalid)
 	}
 	if ctx.Err() != nil {
-		return nil, "", fault.Ended(ctx)
+		return nil, "", ended(ctx)
 	}
 	a, err := newAPI(s.Endpoint, s.Bucket, s.Credentials, s.Transport)
 	return a, s.Prefix + name, err
@@ -325,4 +323,25 @@ func (s *Store) signer() (account string, key *rsa.PrivateKey, err error) {
 		return "", nil, errors.New("the key of the service account is not an RSA key in PKCS #8")
 	}
 	return config.Email, key, nil
+}
+
+// ended returns the error of a context that has ended, with its cause.
+func ended(ctx context.Context) error {
+	if err, cause := ctx.Err(), context.Cause(ctx); !errors.Is(cause, err) {
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+	return context.Cause(ctx)
+}
+
+// until is a reader that fails when its context ends.
+type until struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, ended(u.ctx)
+	}
+	return u.r.Read(p)
 }

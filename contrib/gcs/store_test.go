@@ -28,10 +28,9 @@ import (
 	"golang.org/x/oauth2/google"
 
 	"github.com/tofureg/tofureg/contrib/gcs"
-	"github.com/tofureg/tofureg/internal/bucket"
-	"github.com/tofureg/tofureg/internal/storetest"
-	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/contrib/gcs/internal/must"
 	"github.com/tofureg/tofureg/storage"
+	"github.com/tofureg/tofureg/storage/bucket"
 	"github.com/tofureg/tofureg/testkit/storagetest"
 	"github.com/tofureg/tofureg/transport"
 )
@@ -135,14 +134,14 @@ func TestStoreURL(t *testing.T) {
 func TestPublish(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	storetest.Publish(t, func() storage.Store { return s.store("registry/") })
+	must.Do(t, storagetest.TestPublish(t.Context(), func() storage.Store { return s.store("registry/") }))
 }
 
 // TestMirror: a mirror in the bucket is filled, read, also by signed URLs, checked and shrunk.
 func TestMirror(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	storetest.Mirror(t, func() storage.Store { return s.store("") }, s.Client())
+	must.Do(t, storagetest.TestMirror(t.Context(), func() storage.Store { return s.store("") }, s.Client()))
 }
 
 // TestStoreErrors: what goes wrong is said with the name, is not taken for a missing file, and has no secret.
@@ -336,8 +335,9 @@ func (s server) metadata(t *testing.T, name string) []byte {
 // TestHostile: a server that lies gets the token of the store, and nothing else from it.
 func TestHostile(t *testing.T) {
 	t.Parallel()
-	storetest.Hostile(t, func(t *testing.T, url string, client *http.Client) storage.Store {
-		return &gcs.Store{Bucket: "mirror", Prefix: "m/", Credentials: account(t, storetest.Secret), Endpoint: url, Transport: &transport.Client{HTTP: client, Retries: -1}}
+	credentials := account(t, storagetest.Secret)
+	must.Do(t, storagetest.TestServer(t.Context(), func(url string, client *http.Client) storage.Store {
+		return &gcs.Store{Bucket: "mirror", Prefix: "m/", Credentials: credentials, Endpoint: url, Transport: &transport.Client{HTTP: client, Retries: -1}}
 	}, func(objects []bucket.Object, token string) string {
 		items := []map[string]string{}
 		for _, o := range objects {
@@ -345,7 +345,7 @@ func TestHostile(t *testing.T) {
 		}
 		page, _ := json.Marshal(map[string]any{"kind": "storage#objects", "items": items, "nextPageToken": token})
 		return string(page)
-	})
+	}))
 }
 
 // TestCore: the core requires no module of this package.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -19,7 +20,6 @@ import (
 	secrets "github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/fsx"
 )
 
 // credential returns the function that provides the credential of one repository. Only the host of
@@ -124,7 +124,14 @@ const (
 // without "auth", whose secrets a helper stores, are ignored. The key of Docker Hub is its host, unless
 // the file also has an entry for that.
 func dockerFile(file string) (entries []dockerEntry, err error) {
-	f, err := fsx.OpenRegular(file)
+	info, err := os.Stat(file)
+	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+		err = &fs.PathError{Op: "open", Path: file, Err: errors.New("exists and is not a regular file")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/contrib/oci"
+	"github.com/tofureg/tofureg/contrib/oci/internal/must"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 const blocks = `

@@ -19,7 +19,6 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -154,7 +153,7 @@ var kinds = []struct{ library, kind error }{
 // withoutSecrets returns the text of err with redacted URLs and without control characters. It
 // wraps the kinds of err, but not err itself.
 func withoutSecrets(err error) error {
-	e := &hiddenError{text: weburl.Clean(weburl.RedactText(err.Error()), 500)}
+	e := &hiddenError{text: failure.Printable(failure.RedactText(err.Error()), 500)}
 	for _, o := range kinds {
 		if errors.Is(err, o.library) {
 			e.kinds = append(e.kinds, o.kind)
@@ -172,4 +171,4 @@ func (e *hiddenError) Error() string { return e.text }
 func (e *hiddenError) Unwrap() []error { return e.kinds }
 
 // shown returns a redacted URL.
-func shown(u *url.URL) string { return cmp.Or(weburl.Redact(u), "unknown URL") }
+func shown(u *url.URL) string { return cmp.Or(failure.RedactURL(u), "unknown URL") }

@@ -1,8 +1,11 @@
 package oci_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -17,9 +20,8 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/oci"
+	"github.com/tofureg/tofureg/contrib/oci/internal/must"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/testing/archivetest"
-	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -57,9 +59,14 @@ func TestModuleRefused(t *testing.T) {
 	push("twice", typeModule, good, good)
 	push("text", typeModule, f.blob("m", []byte("no archive")))
 	push("out", typeModule, f.blob("m", zipOf(map[string]string{"../x": ""})))
-	link := archivetest.Zip(t, archivetest.Entry{Name: "link", Content: "/etc/passwd", Mode: fs.ModeSymlink | 0o777},
-		archivetest.Entry{Name: "main.tf"})
-	push("link", typeModule, f.blob("m", link))
+	var link bytes.Buffer
+	w := zip.NewWriter(&link)
+	header := &zip.FileHeader{Name: "link"}
+	header.SetMode(fs.ModeSymlink | 0o777)
+	must.Get(io.WriteString(must.Get(w.CreateHeader(header))(t), "/etc/passwd"))(t)
+	must.Get(w.Create("main.tf"))(t)
+	must.Do(t, w.Close())
+	push("link", typeModule, f.blob("m", link.Bytes()))
 	gone := good
 	gone.Digest = digest.FromString("gone")
 	push("gone", typeModule, gone)

@@ -19,7 +19,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/oci"
-	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/contrib/oci/internal/must"
 	"github.com/tofureg/tofureg/transport"
 )
 

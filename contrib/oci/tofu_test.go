@@ -1,31 +1,66 @@
 package oci_test
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/contrib/oci"
-	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/internal/testing/terraformtest"
+	"github.com/tofureg/tofureg/contrib/oci/internal/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider/lockfile"
 )
 
-func tofu(t *testing.T) *terraformtest.Project {
+func tofu(t *testing.T) *project {
 	t.Helper()
 	program, err := exec.LookPath("tofu")
 	if err != nil {
 		t.Skip("skipped: tofu is not installed")
 	}
-	return terraformtest.New(t, program)
+	return &project{program: program, Dir: t.TempDir()}
+}
+
+// project is a directory with a configuration for tofu, which the user's own settings do not affect.
+type project struct{ program, Dir string }
+
+func (p *project) Write(t *testing.T, name, text string) {
+	t.Helper()
+	must.Do(t, os.WriteFile(filepath.Join(p.Dir, name), []byte(text), 0o600))
+}
+
+// Trust makes tofu trust only this certificate authority.
+func (p *project) Trust(t *testing.T, authority []byte) {
+	t.Helper()
+	switch runtime.GOOS {
+	case "darwin", "ios", "windows":
+		t.Skip("skipped: SSL_CERT_FILE has no effect on " + runtime.GOOS)
+	}
+	p.Write(t, "ca.pem", string(authority))
+}
+
+func (p *project) Run(t *testing.T, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.program, args...)
+	cmd.Dir = p.Dir
+	cmd.Env = []string{
+		"HOME=" + p.Dir, "APPDATA=" + p.Dir, "PATH=" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
+		"TF_CLI_CONFIG_FILE=" + filepath.Join(p.Dir, "cli.tfrc"), "SSL_CERT_FILE=" + filepath.Join(p.Dir, "ca.pem"),
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("tofu %q: %v\n%s", args, err, out)
+	}
 }
 
 // config returns a configuration with a mirror and credentials for basic authentication.
@@ -72,9 +107,9 @@ func TestTofuInit(t *testing.T) {
 	f.provider("acme/team/alpha", "latest", here)
 	config := f.config()
 	p.Trust(t, f.authority())
-	p.Configure(t, config)
-	p.Require(t, map[string]string{"example.com/team/alpha": ">= 1.0.0"})
-	p.Init(t)
+	p.Write(t, "cli.tfrc", config)
+	p.Write(t, "main.tf", "terraform {\n  required_providers {\n    alpha = {\n      source  = \"example.com/team/alpha\"\n      version = \">= 1.0.0\"\n    }\n  }\n}\n")
+	p.Run(t, "init", "-no-color", "-input=false")
 
 	cfg, _ := load(t, f, config)
 	dir := filepath.Join(t.TempDir(), "providers")
@@ -85,7 +120,7 @@ func TestTofuInit(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Ensure: %v", err)
 	}
-	if got, want := string(result.Lock.Bytes()), p.Read(t, lockfile.Name); got != want {
+	if got, want := string(result.Lock.Bytes()), string(must.Get(os.ReadFile(filepath.Join(p.Dir, lockfile.Name)))(t)); got != want {
 		t.Errorf("lock file\n%s\ntofu writes\n%s", got, want)
 	}
 	compareTrees(t, dir, filepath.Join(p.Dir, ".terraform", "providers"))
@@ -101,7 +136,7 @@ func TestTofuGet(t *testing.T) {
 	pinned := f.module("acme/vpc", "2.0.0", map[string]string{"main.tf": "# 2.0.0\n", "sub/x.tf": ""})
 	config := f.config()
 	p.Trust(t, f.authority())
-	p.Configure(t, config)
+	p.Write(t, "cli.tfrc", config)
 	sources := map[string]string{
 		"latest": "oci://" + f.host + "/acme/vpc",
 		"tag":    "oci://" + f.host + "/acme/vpc?tag=1.0.0",
@@ -141,6 +176,7 @@ func TestTofuDocker(t *testing.T) {
 	source := "oci://" + f.host + "/acme/vpc"
 	p.Write(t, "main.tf", fmt.Sprintf("module \"m\" {\n  source = %q\n}\n", source))
 	p.Trust(t, f.authority())
+	p.Write(t, "cli.tfrc", "")
 	p.Run(t, "get", "-no-color")
 
 	cfg := must.Get(cliconfig.Load(t.Context(), cliconfig.System{Home: p.Dir}))(t)

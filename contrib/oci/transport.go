@@ -14,8 +14,8 @@ import (
 
 	"oras.land/oras-go/v2/registry/remote/retry"
 
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/transport"
 )
 
@@ -101,7 +101,11 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := g.next.RoundTrip(r)
 	if g.Logger != nil {
-		g.Logger.DebugContext(ctx, "request", "method", r.Method, "url", weburl.RedactHop(r.URL, r.Response != nil), "failed", err != nil)
+		shown := failure.RedactURL(r.URL)
+		if r.Response != nil { // a server may repeat the token in the path of a redirect
+			shown = failure.RedactURL(&url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: "/..."})
+		}
+		g.Logger.DebugContext(ctx, "request", "method", r.Method, "url", shown, "failed", err != nil)
 	}
 	if err != nil {
 		timer.stop()
@@ -125,7 +129,7 @@ func (g *guard) allowed(u *url.URL) error {
 	if g.VetoHost == nil {
 		return nil
 	}
-	host, _, err := weburl.Host(u)
+	host, _, err := svchost.Canonical(u)
 	if err != nil {
 		return err
 	}

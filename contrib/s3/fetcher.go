@@ -15,10 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/bucket"
-	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/storage/bucket"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -110,7 +109,7 @@ func (f *Fetcher) credentials(o *object) aws.CredentialsProvider {
 // client returns a client that signs for the region of o. Without one, it is an error to sign.
 func (f *Fetcher) client(o *object, signer aws.CredentialsProvider) (*s3.Client, error) {
 	if o.region == "" && f.credentials(o) != nil {
-		return nil, fmt.Errorf("the region of bucket %q at %s is unknown: set Fetcher.Region, or add the parameter region=REGION to the location", o.bucket, weburl.Clean(o.url.Host, weburl.MaxShown))
+		return nil, fmt.Errorf("the region of bucket %q at %s is unknown: set Fetcher.Region, or add the parameter region=REGION to the location", o.bucket, failure.Printable(o.url.Host, maxShown))
 	}
 	return s3.New(s3.Options{
 		Region:       cmp.Or(o.region, "us-east-1"), // the SDK demands one for requests without a signature, too

@@ -1,10 +1,15 @@
 package s3_test
 
 import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -19,9 +24,8 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/tofureg/tofureg/contrib/s3"
+	"github.com/tofureg/tofureg/contrib/s3/internal/must"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/testing/archivetest"
-	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/transport"
@@ -52,13 +56,13 @@ func store(t *testing.T, objects map[string]string) (host string, f *s3.Fetcher)
 	}
 }
 
-func zipOf(t *testing.T, files map[string]string) string {
+func moduleZip(t *testing.T, files map[string]string) string {
 	t.Helper()
-	var entries []archivetest.Entry
+	var entries []entry
 	for name, text := range files {
-		entries = append(entries, archivetest.Entry{Name: name, Content: text})
+		entries = append(entries, entry{name, text, false})
 	}
-	return string(archivetest.Zip(t, entries...))
+	return string(zipOf(t, entries...))
 }
 
 func location(t *testing.T, text string) *module.Location {
@@ -81,7 +85,7 @@ func downloadWith(t *testing.T, f *s3.Fetcher, text string, o module.Options) (*
 
 func TestFetch(t *testing.T) {
 	t.Parallel()
-	archive := zipOf(t, map[string]string{"main.tf": "# main", "sub/main.tf": "# sub"})
+	archive := moduleZip(t, map[string]string{"main.tf": "# main", "sub/main.tf": "# sub"})
 	host, f := store(t, map[string]string{
 		"a/archive.zip": archive, "a/plain": archive, "dir/main.tf": "# main", "dir/sub/main.tf": "# sub", "dir/": "", "other": "x", "directory/main.tf": "no",
 	})
@@ -103,10 +107,10 @@ func TestFetch(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	archive := zipOf(t, map[string]string{"main.tf": "# main"})
-	link := archivetest.Zip(t, archivetest.Entry{Name: "link", Content: "main.tf", Mode: fs.ModeSymlink | 0o777},
-		archivetest.Entry{Name: "main.tf"})
-	kept := archivetest.Gzip(t, archivetest.Tar(t, archivetest.Entry{Name: "main.tf"}, archivetest.Entry{Name: "link", Content: "main.tf", Mode: fs.ModeSymlink | 0o777}))
+	archive := moduleZip(t, map[string]string{"main.tf": "# main"})
+	link := zipOf(t, entry{"link", "main.tf", true},
+		entry{name: "main.tf"})
+	kept := tarGz(t, entry{name: "main.tf"}, entry{"link", "main.tf", true})
 	host, f := store(t, map[string]string{"a.zip": archive, "evil/../../x": "x", "evil/a": "x", "large/a": "12345", "large/b": "12345", "dirs/": "", "dirs/a/": "", "dirs/b": "", "link.zip": string(link), "link.tar.gz": string(kept)})
 	base := "s3::https://" + host + "/modules/"
 	for _, c := range []struct {
@@ -167,7 +171,7 @@ func TestUnsigned(t *testing.T) {
 	t.Parallel()
 	backend := s3mem.New(s3mem.WithTimeSource(gofakes3.DefaultTimeSource()))
 	must.Do(t, backend.CreateBucket("modules"))
-	for key, text := range map[string]string{"a b+c/ö.zip": zipOf(t, map[string]string{"main.tf": "# main"}), "dir/main.tf": "# main", "dir/x y%2F+ö.tf": "#"} {
+	for key, text := range map[string]string{"a b+c/ö.zip": moduleZip(t, map[string]string{"main.tf": "# main"}), "dir/main.tf": "# main", "dir/x y%2F+ö.tf": "#"} {
 		must.Get(backend.PutObject("modules", key, nil, strings.NewReader(text), int64(len(text)), nil))(t)
 	}
 	fake := gofakes3.New(backend).Server()
@@ -225,4 +229,44 @@ func TestOtherKinds(t *testing.T) {
 			return nil
 		})
 	}
+}
+
+// entry is an entry of an archive. The content of a symbolic link is its target.
+type entry struct {
+	name, content string
+	link          bool
+}
+
+func zipOf(t *testing.T, entries ...entry) []byte {
+	t.Helper()
+	var data bytes.Buffer
+	w := zip.NewWriter(&data)
+	for _, e := range entries {
+		header := &zip.FileHeader{Name: e.name, Method: zip.Deflate}
+		if e.link {
+			header.SetMode(fs.ModeSymlink | 0o777)
+		}
+		must.Get(io.WriteString(must.Get(w.CreateHeader(header))(t), e.content))(t)
+	}
+	must.Do(t, w.Close())
+	return data.Bytes()
+}
+
+func tarGz(t *testing.T, entries ...entry) []byte {
+	t.Helper()
+	var data bytes.Buffer
+	packed := gzip.NewWriter(&data)
+	w := tar.NewWriter(packed)
+	for _, e := range entries {
+		header := &tar.Header{Name: e.name, Mode: 0o644, Size: int64(len(e.content))}
+		if e.link {
+			header = &tar.Header{Name: e.name, Typeflag: tar.TypeSymlink, Linkname: e.content}
+		}
+		must.Do(t, w.WriteHeader(header))
+		if !e.link {
+			must.Get(io.WriteString(w, e.content))(t)
+		}
+	}
+	must.Do(t, errors.Join(w.Close(), packed.Close()))
+	return data.Bytes()
 }

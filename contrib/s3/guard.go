@@ -4,15 +4,16 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
 	"net/http"
 	"net/url"
 	"time"
 
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
+
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
-	"github.com/tofureg/tofureg/internal/bucket"
-	"github.com/tofureg/tofureg/internal/weburl"
+	"github.com/tofureg/tofureg/storage/bucket"
 	"github.com/tofureg/tofureg/transport"
 )
 
@@ -20,7 +21,7 @@ const defaultTimeout = 10 * time.Second
 
 // permits returns an error if the location of o is at a host that is not permitted.
 func (f *Fetcher) permits(o *object) error {
-	host, _, err := weburl.Host(o.url)
+	host, _, err := svchost.Canonical(o.url)
 	switch {
 	case err != nil:
 	case f.Hosts != nil:
@@ -29,7 +30,7 @@ func (f *Fetcher) permits(o *object) error {
 		err = errors.New("not a host of S3 at amazonaws.com; set Fetcher.Hosts to permit it")
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %q: %w", ErrHost, weburl.Clean(o.url.Host, weburl.MaxShown), err)
+		return fmt.Errorf("%w: %q: %w", ErrHost, failure.Printable(o.url.Host, maxShown), err)
 	}
 	return f.allowed(o, o.url)
 }
@@ -40,12 +41,12 @@ func (f *Fetcher) allowed(o *object, u *url.URL) error {
 	if err := bucket.HTTPS(t.AllowHTTP)(u); err != nil {
 		return fmt.Errorf("%w of bucket %q", err, o.bucket)
 	}
-	host, _, err := weburl.Host(u)
+	host, _, err := svchost.Canonical(u)
 	if err == nil && t.VetoHost != nil {
 		err = t.VetoHost(host)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %q: %w", ErrHost, weburl.Clean(u.Host, weburl.MaxShown), err)
+		return fmt.Errorf("%w: %q: %w", ErrHost, failure.Printable(u.Host, maxShown), err)
 	}
 	return nil
 }
@@ -91,8 +92,10 @@ func printable(err error) error {
 
 // Error returns a text that is safe to print.
 func (e *printableError) Error() string {
-	return weburl.Clean(weburl.RedactText(e.err.Error()), weburl.MaxShown)
+	return failure.Printable(failure.RedactText(e.err.Error()), maxShown)
 }
 
 // Unwrap returns the kinds.
 func (e *printableError) Unwrap() []error { return e.kinds }
+
+const maxShown = 512 // bytes of a text of another party in an error

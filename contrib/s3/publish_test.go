@@ -3,8 +3,9 @@ package s3_test
 import (
 	"testing"
 
-	"github.com/tofureg/tofureg/internal/storetest"
+	"github.com/tofureg/tofureg/contrib/s3/internal/must"
 	"github.com/tofureg/tofureg/storage"
+	"github.com/tofureg/tofureg/testkit/storagetest"
 )
 
 // TestPublish: 20 processes publish to a registry in the bucket.
@@ -14,7 +15,7 @@ func TestPublish(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t)
-			storetest.Publish(t, func() storage.Store { return s.store("registry/") })
+			must.Do(t, storagetest.TestPublish(t.Context(), func() storage.Store { return s.store("registry/") }))
 		})
 	}
 }
@@ -26,7 +27,7 @@ func TestMirror(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t)
-			storetest.Mirror(t, func() storage.Store { return s.store("") }, s.client)
+			must.Do(t, storagetest.TestMirror(t.Context(), func() storage.Store { return s.store("") }, s.client))
 		})
 	}
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/storage"
+	"github.com/tofureg/tofureg/storage/bucket"
 )
 
 // Store is a [storage.Store] in a bucket. The server must support conditions: PUT with If-Match and

@@ -22,11 +22,10 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/tofureg/tofureg/contrib/s3"
+	"github.com/tofureg/tofureg/contrib/s3/internal/must"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/bucket"
-	"github.com/tofureg/tofureg/internal/storetest"
-	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/storage"
+	"github.com/tofureg/tofureg/storage/bucket"
 	"github.com/tofureg/tofureg/testkit/storagetest"
 )
 
@@ -232,7 +231,7 @@ func TestHostile(t *testing.T) {
 	open := func(url string, client awss3.HTTPClient) *s3.Store {
 		return &s3.Store{Bucket: "mirror", Prefix: "m/", Client: awss3.New(awss3.Options{
 			Region: "eu-west-1", BaseEndpoint: &url, UsePathStyle: true, HTTPClient: client, RetryMaxAttempts: 1,
-			Credentials: credentials.NewStaticCredentialsProvider("id", storetest.Secret, storetest.Secret),
+			Credentials: credentials.NewStaticCredentialsProvider("id", storagetest.Secret, storagetest.Secret),
 		})}
 	}
 	for name, wrap := range map[string]func(*http.Client) awss3.HTTPClient{
@@ -247,7 +246,7 @@ func TestHostile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			storetest.Hostile(t, func(_ *testing.T, url string, client *http.Client) storage.Store { return open(url, wrap(client)) }, page)
+			must.Do(t, storagetest.TestServer(t.Context(), func(url string, client *http.Client) storage.Store { return open(url, wrap(client)) }, page))
 		})
 	}
 	if _, err := open("https://x.example.com", doer{}).Stat(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "*http.Client") {

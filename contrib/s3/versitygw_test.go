@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"github.com/tofureg/tofureg/failure"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,11 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/failure"
+
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/tofureg/tofureg/contrib/s3"
-	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/contrib/s3/internal/must"
 	"github.com/tofureg/tofureg/transport"
 )
 
@@ -87,7 +88,7 @@ func TestPublicBucketOfARealServer(t *testing.T) {
 		Credentials: signer,
 	})
 	_, err := owner.CreateBucket(t.Context(), &awss3.CreateBucketInput{Bucket: &bucket})
-	for key, text := range map[string]string{"a b+c/ö.zip": zipOf(t, map[string]string{"main.tf": "# main"}), "dir/main.tf": "# main", "dir/sub/x y.tf": "#"} {
+	for key, text := range map[string]string{"a b+c/ö.zip": moduleZip(t, map[string]string{"main.tf": "# main"}), "dir/main.tf": "# main", "dir/sub/x y.tf": "#"} {
 		if err == nil {
 			_, err = owner.PutObject(t.Context(), &awss3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(text)})
 		}

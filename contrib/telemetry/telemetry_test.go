@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -18,6 +19,10 @@ import (
 	"testing/iotest"
 	"testing/synctest"
 	"time"
+
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/transport/throttle"
+	"github.com/tofureg/tofureg/verify"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -28,14 +33,13 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/telemetry"
+	"github.com/tofureg/tofureg/contrib/telemetry/internal/must"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/httpx"
-	"github.com/tofureg/tofureg/internal/mirrortest"
-	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/serve/access"
+	"github.com/tofureg/tofureg/serve/mirrordir"
 	"github.com/tofureg/tofureg/serve/mirrorserve"
 	"github.com/tofureg/tofureg/serve/regserve"
 	"github.com/tofureg/tofureg/testkit/regtest"
@@ -132,13 +136,25 @@ func TestTransportHidesSecrets(t *testing.T) {
 }
 
 // failing is a source whose calls and archives fail.
-type failing struct{ mirrortest.Failing }
+type failing struct{ err error }
+
+func (f failing) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
+	return nil, f.err
+}
+
+func (f failing) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {
+	return nil, f.err
+}
+
+func (f failing) Evidence(context.Context, *provider.Package) (verify.Evidence, error) {
+	return verify.Evidence{}, f.err
+}
 
 func (f failing) Open(_ context.Context, pkg *provider.Package) (*provider.Body, error) {
 	if pkg == nil {
-		return nil, f.Err
+		return nil, f.err
 	}
-	return &provider.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader([]byte("half")), iotest.ErrReader(f.Err)))}, nil
+	return &provider.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader([]byte("half")), iotest.ErrReader(f.err)))}, nil
 }
 
 func TestFailures(t *testing.T) {
@@ -146,7 +162,7 @@ func TestFailures(t *testing.T) {
 	r := newRecorder(t)
 	p, v, on := addrs.MustParseProvider("acme/alpha"), addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64")
 	secret := fmt.Errorf("the server says s3cr3t: %w", failure.ErrNotFound)
-	src := r.Source(failing{mirrortest.Failing{Err: secret}})
+	src := r.Source(failing{secret})
 	_, err1 := src.ProviderVersions(t.Context(), p)
 	_, err2 := src.ProviderPackage(t.Context(), p, v, on)
 	_, err3 := src.Evidence(t.Context(), nil)
@@ -173,25 +189,21 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestDelayIsNoTimeout: the time for which a transport below, such as throttle.Transport, delays a request
+// TestDelayIsNoTimeout: the time for which a throttle.Transport below delays a request
 // does not count towards its timeout.
 func TestDelayIsNoTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := regtest.New("registry.example.com")
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
-		limits := roundTripper(func(r *http.Request) (*http.Response, error) {
-			defer httpx.Pause(r.Context())()
-			time.Sleep(time.Minute)
-			return reg.RoundTrip(r)
-		})
+		limits := &throttle.Transport{Base: reg, PerSecond: 1.0 / 60, Burst: 1}
 		client := &regclient.Client{Transport: &transport.Client{
 			HTTP: &http.Client{Transport: newRecorder(t).Transport(limits)}, Timeout: 5 * time.Second, Retries: -1,
 		}}
 		start := time.Now()
 		_, err := client.ProviderVersions(t.Context(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
-		if took := time.Since(start); err != nil || took != 2*time.Minute {
-			t.Errorf("two requests, delayed by a minute each: ProviderVersions returned %v after %v, want success after 2m", err, took)
+		if took := time.Since(start); err != nil || took != time.Minute {
+			t.Errorf("two requests, the second delayed by a minute: ProviderVersions returned %v after %v, want success after 1m", err, took)
 		}
 	})
 }
@@ -312,13 +324,16 @@ func TestSourceUnwraps(t *testing.T) {
 		Part     string
 	}
 	serve := func(wrap func(provider.Source) provider.Source) (got result) {
-		reg, client := mirrortest.NewRegistry(t)
-		m, dir := mirrortest.NewMirror(t)
+		const home, archive = "registry.example.com/acme/alpha", "/terraform-provider-alpha_1.0.0_linux_amd64.zip"
+		reg, dir := regtest.New("registry.example.com"), t.TempDir()
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}})
+		client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+		m := must.Get(mirrordir.Open(dir))(t)
 		none := filepath.Join(t.TempDir(), "missing") // for temporary files, so that there can be none
 		h := &mirrorserve.Handler{Source: wrap(&mirrorserve.Cache{Source: client, Mirror: m}), TempDir: none}
 		for _, s := range []struct {
 			path, ranges string
-		}{{mirrortest.Archive(mirrortest.V1, mirrortest.Linux), "bytes=-1"}, {mirrortest.Archive(mirrortest.V1, mirrortest.Linux), ""}, {mirrortest.Home + "/1.0.0.json", ""}} {
+		}{{home + archive, "bytes=-1"}, {home + archive, ""}, {home + "/1.0.0.json", ""}} {
 			w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/"+s.path, nil)
 			r.Header.Set("Range", s.ranges)
 			if s.ranges == "" {
@@ -332,7 +347,11 @@ func TestSourceUnwraps(t *testing.T) {
 				got.Part = fmt.Sprint(w.Code, w.Header().Get("Content-Range"))
 			}
 		}
-		got.Requests, got.Files = map[regtest.Kind]int{}, mirrortest.Files(t, dir)
+		got.Requests, got.Files = map[regtest.Kind]int{}, nil
+		must.Do(t, fs.WalkDir(os.DirFS(dir), ".", func(name string, _ fs.DirEntry, err error) error {
+			got.Files = append(got.Files, name)
+			return err
+		}))
 		for _, kind := range []regtest.Kind{regtest.Discovery, regtest.Versions, regtest.Package, regtest.Sums, regtest.Archive} {
 			got.Requests[kind] = reg.Count(kind)
 		}

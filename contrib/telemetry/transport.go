@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel/propagation"
 
-	"github.com/tofureg/tofureg/internal/weburl"
+	"github.com/tofureg/tofureg/failure"
 )
 
 // Transport returns a transport that records a span and the duration of each request of base.
@@ -36,8 +36,10 @@ type hiding struct{ next http.RoundTripper }
 
 func (h hiding) RoundTrip(r *http.Request) (*http.Response, error) {
 	shown := r.WithContext(context.WithValue(r.Context(), urlKey{}, r.URL))
-	u, err := url.Parse(weburl.RedactHop(r.URL, r.Response != nil))
-	if err != nil {
+	u, err := url.Parse(failure.RedactURL(r.URL))
+	if r.Response != nil { // a server may repeat the token in the path of a redirect
+		u = &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: "/..."}
+	} else if err != nil {
 		u = &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host}
 	}
 	shown.URL = u

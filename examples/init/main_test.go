@@ -8,9 +8,8 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/examples/internal/programtest"
 	"github.com/tofureg/tofureg/examples/program"
-	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/examples/program/programtest"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/workdir"
@@ -35,8 +34,8 @@ func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"main.tf": "resource \"terraform_data\" \"x\" {}\n", "examples/simple/main.tf": "module \"m\" {\n  source = \"../..\"\n}\n"} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
+		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	var out, terminal bytes.Buffer
 	simple := filepath.Join(dir, "examples", "simple")
@@ -70,5 +69,13 @@ func TestProgress(t *testing.T) {
 		clear + "installed example.com/acme/demo 1.0.0\n" + clear + "1 modules, 1 providers, 1.5 of 2.5 MB"
 	if out.String() != want {
 		t.Errorf("the terminal has\n%q, want\n%q", &out, want)
+	}
+}
+
+// check ends the test at an error.
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

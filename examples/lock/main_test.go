@@ -2,16 +2,17 @@ package main
 
 import (
 	"errors"
-	"github.com/tofureg/tofureg/failure"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/failure"
+
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/examples/internal/programtest"
 	"github.com/tofureg/tofureg/examples/program"
+	"github.com/tofureg/tofureg/examples/program/programtest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"

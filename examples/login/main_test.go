@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/examples/internal/programtest"
+	"github.com/tofureg/tofureg/examples/program/programtest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 )
 

@@ -14,8 +14,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/tofureg/tofureg/addrs"
 	store "github.com/tofureg/tofureg/contrib/s3"
-	"github.com/tofureg/tofureg/examples/internal/programtest"
-	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/examples/program/programtest"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -69,13 +68,13 @@ func newRegistry() *regclient.Client {
 func TestMirror(t *testing.T) {
 	t.Parallel()
 	backend := s3mem.New()
-	must.Do(t, backend.CreateBucket("mirror"))
+	check(t, backend.CreateBucket("mirror"))
 	bucket := httptest.NewServer(gofakes3.New(backend).Server())
 	t.Cleanup(bucket.Close)
 	for _, want := range []string{"added  ", "kept   "} {
 		var out strings.Builder
 		args := []string{"-endpoint", bucket.URL, "-http", "-bucket", "mirror", "add", random.String(), "1.0.0", "linux_amd64", "darwin_arm64"}
-		must.Do(t, run(t.Context(), args, newRegistry(), testKey(), &out, io.Discard))
+		check(t, run(t.Context(), args, newRegistry(), testKey(), &out, io.Discard))
 		if got := out.String(); strings.Count(got, want) != 2 {
 			t.Errorf("output is\n%swant 2 lines with %q", got, want)
 		}
@@ -89,9 +88,11 @@ func TestMirror(t *testing.T) {
 	if err != nil || len(versions.List) != 1 {
 		t.Fatalf("versions %+v, %v", versions, err)
 	}
-	pkg := must.Get(client.ProviderPackage(t.Context(), random, versions.List[0].Version, linux))(t)
+	pkg, err := client.ProviderPackage(t.Context(), random, versions.List[0].Version, linux)
+	check(t, err)
 	path := filepath.Join(t.TempDir(), pkg.ArchiveName())
-	must.Get(provider.Download(t.Context(), client, pkg, path, provider.DownloadOptions{Policy: verify.Policy{AllowUnsigned: true}}))(t)
+	_, err = provider.Download(t.Context(), client, pkg, path, provider.DownloadOptions{Policy: verify.Policy{AllowUnsigned: true}})
+	check(t, err)
 
 	// Who reads the bucket itself has the signature too: the zero policy accepts it.
 	if pkg, err = mirror.ProviderPackage(t.Context(), random, versions.List[0].Version, linux); err != nil {
@@ -100,5 +101,13 @@ func TestMirror(t *testing.T) {
 	report, err := provider.Download(t.Context(), mirror, pkg, filepath.Join(t.TempDir(), "x.zip"), provider.DownloadOptions{})
 	if err != nil || report.SignedBy == nil {
 		t.Errorf("from the bucket: %+v, %v", report, err)
+	}
+}
+
+// check ends the test at an error.
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

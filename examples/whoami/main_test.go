@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tofureg/tofureg/examples/internal/programtest"
+	"github.com/tofureg/tofureg/examples/program/programtest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 )
 

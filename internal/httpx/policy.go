@@ -75,14 +75,15 @@ func (c *Client) CheckURL(u *url.URL) error {
 	if err := c.checkScheme(u); err != nil {
 		return err
 	}
-	return weburl.CheckHost(u)
+	_, _, err := svchost.Canonical(u)
+	return err
 }
 
 // maxURLSent limits a URL, in bytes. Presigned URLs have up to 4 KiB.
 const maxURLSent = 32 << 10
 
 // Admit checks the URL of a request or redirect, also with VetoHost. It returns the URL to request:
-// without fragment, with the host of weburl.Host.
+// without fragment, with the host of svchost.Canonical.
 func (c *Client) Admit(u *url.URL) (*url.URL, error) {
 	if u == nil {
 		return nil, errors.New("URL is missing")
@@ -93,7 +94,7 @@ func (c *Client) Admit(u *url.URL) (*url.URL, error) {
 	if err := c.checkScheme(u); err != nil {
 		return nil, err
 	}
-	host, dialled, err := weburl.Host(u)
+	host, dialled, err := svchost.Canonical(u)
 	if err != nil {
 		return nil, err
 	}

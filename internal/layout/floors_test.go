@@ -33,7 +33,7 @@ func TestFloors(t *testing.T) {
 	room := func(dir string) string { r, _, _ := strings.Cut(dir, "/"); return r }
 	ups := map[string]bool{}
 	_, list := parse(t, func(dir string) bool {
-		return regexp.MustCompile(`(^|/)examples$|/bench$|^contrib/.*/internal$`).MatchString(dir)
+		return regexp.MustCompile(`(^|/)examples$|/bench$|^(contrib/.*|workdir)/internal$`).MatchString(dir)
 	})
 	for _, p := range list {
 		for _, file := range p.files {

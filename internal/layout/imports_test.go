@@ -33,6 +33,30 @@ func moduleDirs(t *testing.T) (dirs []string) {
 	return dirs
 }
 
+// TestModulesStandAlone checks that no module beside the core imports an internal package of the core, also in its tests:
+// Go may pair it with a later core, and go mod tidy of a user loads the tests of what it imports.
+func TestModulesStandAlone(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for _, dir := range append(moduleDirs(t), "examples/init", "examples/s3mirror") {
+		must.Do(t, filepath.WalkDir(filepath.Join(root, dir), func(name string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(name, ".go") {
+				return err
+			}
+			checked++
+			for _, p := range imports(must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly))(t)) {
+				if strings.HasPrefix(p, modulePath+"/") && strings.Contains(p+"/", "/internal/") && !strings.HasPrefix(p, modulePath+"/"+dir+"/") {
+					t.Errorf("%s imports %s", name, p)
+				}
+			}
+			return nil
+		}))
+	}
+	if checked < 80 {
+		t.Errorf("checked %d files, want all of the modules", checked)
+	}
+}
+
 // TestRequests compares the packages that have an HTTP client of their own with those that CONTRIBUTING.md names.
 func TestRequests(t *testing.T) {
 	t.Parallel()

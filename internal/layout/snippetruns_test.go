@@ -3,7 +3,6 @@ package layout_test
 import (
 	"errors"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +12,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/tofureg/tofureg/failure"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"

@@ -91,6 +91,7 @@ func hasTest(t *testing.T, pkg, function string) bool {
 var endsShownBy = map[string]string{
 	"verify.TestJudgingEnds":                "verify.CheckedSums.JudgeStated verify.Examination.Archive verify.Examination.H1 verify.Policy.Judge verify.Policy.JudgeOffer",
 	"testkit/storagetest.TestStorageMemory": "storage.Memory.Delete storage.Memory.List storage.Memory.Open storage.Memory.Stat storage.Memory.Write",
+	"transport/fetch.TestEnds":              "transport/fetch.Document transport/fetch.Open",
 	"module/manifest.TestEnds":              "module/manifest.Create module/manifest.Dir.Close module/manifest.Dir.Commit module/manifest.Dir.Hash",
 	"auth.TestHelperLeavesNoChild":          `auth.Helper.Forget auth.Helper.Save auth.Helper.Token cliconfig.Config.TokenOrigin`,
 	"disco/login.TestExchangeIsCancelled":   "disco/login.Client.Login",
@@ -114,7 +115,9 @@ var endsShownBy = map[string]string{
 		cooldown.Providers.ProviderVersions`,
 	"testkit/storagetest.TestDir": `serve/mirrordir.Mirror.Claim storage.Dir.Delete storage.Dir.List storage.Dir.Lock storage.Dir.Open storage.Dir.Stage storage.Dir.Stat
 		storage.Dir.Write storage.Stage storage.Staged.Commit`,
-	"testkit/storagetest.TestEnds": "testkit/storagetest.RaceWrites testkit/storagetest.TestStore",
+	"testkit/storagetest.TestEnds":        "testkit/storagetest.RaceWrites testkit/storagetest.TestStore",
+	"testkit/storagetest.TestServingEnds": "testkit/storagetest.TestMirror testkit/storagetest.TestPublish testkit/storagetest.TestServer",
+	"storage/bucket.TestEnds":             "storage/bucket.Download storage/bucket.Guard.RoundTrip storage/bucket.List",
 	"serve/mirrorserve.TestCacheWaitsForAnySource": `serve/mirrorserve.Cache.ListedArchives serve/mirrorserve.Cache.ListedVersions
 		serve/mirrorserve.Cache.ProviderVersions`,
 	"serve/mirrorserve.TestClientsLeaveWhileJudged": "serve/mirrorserve.Handler.ServeHTTP",

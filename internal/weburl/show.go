@@ -1,3 +1,4 @@
+// Package weburl redacts URLs, and makes texts printable, for errors and logs.
 package weburl
 
 import (

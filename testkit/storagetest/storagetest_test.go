@@ -1,16 +1,20 @@
 package storagetest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"github.com/tofureg/tofureg/storage"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tofureg/tofureg/storage"
+	"github.com/tofureg/tofureg/storage/bucket"
 
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/testkit/storagetest"
@@ -51,6 +55,69 @@ func TestMemory(t *testing.T) {
 	must.Do(t, storagetest.TestStore(t.Context(), locker))
 	if len(m.files) != 0 {
 		t.Errorf("the test has left %d files", len(m.files))
+	}
+}
+
+// TestMemoryServes: a store without a server passes the tests of what the SDK does with stores.
+func TestMemoryServes(t *testing.T) {
+	t.Parallel()
+	published, mirrored := &storage.Memory{}, &storage.Memory{}
+	if err := storagetest.TestPublish(t.Context(), func() storage.Store { return published }); err != nil {
+		t.Errorf("TestPublish(Memory) = %v", err)
+	}
+	if err := storagetest.TestMirror(t.Context(), func() storage.Store { return mirrored }, nil); err != nil {
+		t.Errorf("TestMirror(Memory) = %v", err)
+	}
+}
+
+// damaging is a store that changes a byte of each archive.
+type damaging struct{ *storage.Memory }
+
+func (d damaging) Write(ctx context.Context, name string, content *io.SectionReader, was storage.Revision) error {
+	data := make([]byte, content.Size())
+	if _, err := content.ReadAt(data, 0); err != nil && err != io.EOF {
+		return err
+	}
+	if strings.HasSuffix(name, ".zip") {
+		data[0] ^= 1
+	}
+	return d.Memory.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), was)
+}
+
+// TestFinds checks that a damaging store, and one that believes each answer of its server, are found.
+func TestFinds(t *testing.T) {
+	t.Parallel()
+	open := func() func() storage.Store {
+		store := damaging{&storage.Memory{}}
+		return func() storage.Store { return store }
+	}
+	if err := storagetest.TestPublish(t.Context(), open()); err == nil {
+		t.Error("TestPublish found no damaged archive")
+	}
+	if err := storagetest.TestMirror(t.Context(), open(), nil); err == nil {
+		t.Error("TestMirror found no damaged archive")
+	}
+	err := storagetest.TestServer(t.Context(), func(string, *http.Client) storage.Store { return &storage.Memory{} }, func([]bucket.Object, string) string { return "{}" })
+	for _, want := range []string{"List at http: ", "List of an answer with HTML: ", "endless: List = ", "List of no answer with a context that ends: "} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("TestServer of a store without requests = %v, want %q in it", err, want)
+		}
+	}
+}
+
+// TestServingEnds checks that the tests of what the SDK does with stores end with their context.
+func TestServingEnds(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	open := func() storage.Store { return &storage.Memory{} }
+	for name, err := range map[string]error{
+		"TestPublish": storagetest.TestPublish(ctx, open), "TestMirror": storagetest.TestMirror(ctx, open, nil),
+		"TestServer": storagetest.TestServer(ctx, func(string, *http.Client) storage.Store { return open() }, func([]bucket.Object, string) string { return "{}" }),
+	} {
+		if err == nil || name != "TestServer" && !errors.Is(err, context.Canceled) {
+			t.Errorf("%s with an ended context = %v, want an error", name, err)
+		}
 	}
 }
 

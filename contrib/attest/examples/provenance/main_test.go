@@ -15,8 +15,8 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/attest/internal/attesttest"
+	"github.com/tofureg/tofureg/contrib/attest/internal/must"
 	"github.com/tofureg/tofureg/examples/program"
-	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/transport"

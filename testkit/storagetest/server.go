@@ -1,4 +1,4 @@
-package storetest
+package storagetest
 
 import (
 	"context"
@@ -10,16 +10,16 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/storage"
+	"github.com/tofureg/tofureg/storage/bucket"
 )
 
-// Secret is a part of the credentials of a store at a hostile server.
+// Secret is the text that [TestServer] never wants in an error. A store under test has it in its credentials.
 const Secret = "s3cr3t"
 
 // calls are the methods of a store with requests.
@@ -40,34 +40,58 @@ var calls = map[string]func(context.Context, storage.Store) error{
 	"Delete": func(ctx context.Context, s storage.Store) error { return s.Delete(ctx, "dir/file", "") },
 }
 
-// Hostile calls a store of a bucket whose server lies. The function open returns a store with the prefix "m/", which makes
-// no request twice, for the server at a URL, with a client that trusts it. Page is the answer with a page of a list, which
-// has the objects and the token of the next page, unless it is empty.
-func Hostile(t *testing.T, open func(t *testing.T, url string, client *http.Client) storage.Store, page func(objects []bucket.Object, token string) string) {
-	t.Run("answers", func(t *testing.T) { t.Parallel(); hostileAnswers(t, open) })
-	t.Run("lists", func(t *testing.T) { t.Parallel(); hostileLists(t, open, page) })
-	t.Run("lengths", func(t *testing.T) { t.Parallel(); hostileLengths(t, open) })
-	t.Run("silence", func(t *testing.T) { t.Parallel(); silent(t, open) })
-	t.Run("http", func(t *testing.T) {
-		t.Parallel()
-		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("request over http: %s", r.Method) }))
-		t.Cleanup(server.Close)
-		s := open(t, server.URL, server.Client())
-		for what, do := range calls {
-			if err := do(t.Context(), s); !errors.Is(err, failure.ErrInsecure) {
-				t.Errorf("%s at http: %v, want ErrInsecure", what, err)
-			}
+// TestServer tests a store of a bucket whose server lies, redirects, is silent or does not end. The error joins all failures.
+//
+// The function open returns a store with the prefix "m/" for the server at a URL, with a client that trusts it. The
+// store makes no request twice, and its credentials contain [Secret]. The function page returns the answer with a page
+// of a list, which has objects with these names and sizes, and the token of the next page, unless it is empty.
+//
+// A store must refuse http, and follow no redirect. Names and sizes of a list are checked, and a page has at most 1 MiB,
+// as in package [bucket].
+func TestServer(ctx context.Context, open func(url string, client *http.Client) storage.Store, page func(objects []bucket.Object, token string) string) error {
+	var found failures
+	var parts sync.WaitGroup
+	parts.Go(func() { hostileAnswers(ctx, &found, open) })
+	parts.Go(func() { hostileLists(ctx, &found, open, page) })
+	parts.Go(func() { hostileLengths(ctx, &found, open) })
+	parts.Go(func() { silent(ctx, &found, open) })
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { found.addf("request over http: %s", r.Method) }))
+	defer server.Close()
+	s := open(server.URL, server.Client())
+	for what, do := range calls {
+		if err := do(ctx, s); !errors.Is(err, failure.ErrInsecure) {
+			found.addf("%s at http: %v, want ErrInsecure", what, err)
 		}
-		if linker, ok := s.(storage.Linker); ok {
-			if link, err := linker.URL(t.Context(), "dir/file", time.Minute); !errors.Is(err, failure.ErrInsecure) {
-				t.Errorf("URL at http: %q, %v, want ErrInsecure", link, err)
-			}
+	}
+	if linker, ok := storage.As[storage.Linker](s); ok {
+		if link, err := linker.URL(ctx, "dir/file", time.Minute); !errors.Is(err, failure.ErrInsecure) {
+			found.addf("URL at http: %q, %v, want ErrInsecure", link, err)
 		}
-	})
+	}
+	parts.Wait()
+	return found.err()
+}
+
+// failures are errors of concurrent tests.
+type failures struct {
+	mu   sync.Mutex
+	list []error
+}
+
+func (f *failures) addf(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list = append(f.list, fmt.Errorf(format, args...))
+}
+
+func (f *failures) err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return errors.Join(f.list...)
 }
 
 // hostileAnswers answers each request in the same way: no call may succeed, and no other server gets a request.
-func hostileAnswers(t *testing.T, open func(*testing.T, string, *http.Client) storage.Store) {
+func hostileAnswers(ctx context.Context, found *failures, open func(string, *http.Client) storage.Store) {
 	var elsewhere atomic.Int32
 	welcome := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		elsewhere.Add(1)
@@ -76,8 +100,8 @@ func hostileAnswers(t *testing.T, open func(*testing.T, string, *http.Client) st
 		fmt.Fprint(w, `{"generation":"1","size":"1"}`)
 	})
 	secure, plain := httptest.NewTLSServer(welcome), httptest.NewServer(welcome)
-	t.Cleanup(secure.Close)
-	t.Cleanup(plain.Close)
+	defer secure.Close()
+	defer plain.Close()
 	answers := map[string]http.HandlerFunc{
 		"HTML": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
@@ -123,17 +147,17 @@ func hostileAnswers(t *testing.T, open func(*testing.T, string, *http.Client) st
 	}
 	for name, answer := range answers {
 		server := httptest.NewTLSServer(answer)
-		t.Cleanup(server.Close)
-		s := open(t, server.URL, server.Client())
+		defer server.Close()
+		s := open(server.URL, server.Client())
 		for what, do := range calls {
-			err := do(t.Context(), s)
+			err := do(ctx, s)
 			if broken := name == "a broken error" && what != "List"; err == nil && !broken || !broken && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrConflict)) {
-				t.Errorf("%s of an answer with %s: %v, want another error", what, name, err)
+				found.addf("%s of an answer with %s: %v, want another error", what, name, err)
 			} else if err != nil && (strings.Contains(err.Error(), Secret) || strings.ContainsAny(err.Error(), "\n\x1b")) {
-				t.Errorf("%s of an answer with %s: the error has a secret or a line end: %v", what, name, err)
+				found.addf("%s of an answer with %s: the error has a secret or a line end: %v", what, name, err)
 			}
 			if n := elsewhere.Swap(0); n != 0 {
-				t.Errorf("%s of an answer with %s: %d requests elsewhere", what, name, n)
+				found.addf("%s of an answer with %s: %d requests elsewhere", what, name, n)
 			}
 		}
 	}
@@ -143,7 +167,7 @@ func hostileAnswers(t *testing.T, open func(*testing.T, string, *http.Client) st
 var sizeOf = regexp.MustCompile(`<Size>1</Size>|<Content-Length>1</Content-Length>|,"size":"1"`)
 
 // hostileLists lists directories in lists that lie or do not end.
-func hostileLists(t *testing.T, open func(*testing.T, string, *http.Client) storage.Store, page func([]bucket.Object, string) string) {
+func hostileLists(ctx context.Context, found *failures, open func(string, *http.Client) storage.Store, page func([]bucket.Object, string) string) {
 	one := []bucket.Object{{Name: "m/dir/a", Size: 1}}
 	last := page(one, "")
 	pad := func(size int) string {
@@ -169,6 +193,9 @@ func hostileLists(t *testing.T, open func(*testing.T, string, *http.Client) stor
 		"below":         {func(int) string { return page([]bucket.Object{{Name: "m/dir/a/../../b"}}, "") }, 1, nil, "below"},
 		"cut off":       {func(int) string { return last[:len(last)/2] }, 1, nil, "dir"},
 	} {
+		if name == "no size" && !sizeOf.MatchString(last) {
+			continue // another form of lists
+		}
 		var requests atomic.Int32
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			answer := test.answer(int(requests.Add(1)))
@@ -178,17 +205,17 @@ func hostileLists(t *testing.T, open func(*testing.T, string, *http.Client) stor
 			}
 			fmt.Fprint(w, answer)
 		}))
-		t.Cleanup(server.Close)
-		list, err := open(t, server.URL, server.Client()).List(t.Context(), "dir")
-		if ok := test.want == nil && test.text == ""; ok != (err == nil) || ok && list[0] != (storage.Entry{Name: "a", Size: 1}) || test.want != nil && !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.text) || requests.Load() != test.requests {
-			t.Errorf("%s: List = %.20v, %v after %d requests, want %d, and %v with %q", name, list, err, requests.Load(), test.requests, test.want, test.text)
+		defer server.Close()
+		list, err := open(server.URL, server.Client()).List(ctx, "dir")
+		if ok := test.want == nil && test.text == ""; ok != (err == nil) || ok && (len(list) == 0 || list[0] != (storage.Entry{Name: "a", Size: 1})) || test.want != nil && !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.text) || requests.Load() != test.requests {
+			found.addf("%s: List = %.20v, %v after %d requests, want %d, and %v with %q", name, list, err, requests.Load(), test.requests, test.want, test.text)
 		}
 	}
 }
 
 // hostileLengths opens an object of 5 bytes whose body has no declared length. No store returns another number of bytes
 // without an error.
-func hostileLengths(t *testing.T, open func(*testing.T, string, *http.Client) storage.Store) {
+func hostileLengths(ctx context.Context, found *failures, open func(string, *http.Client) storage.Store) {
 	for _, body := range []string{"", "1234", "12345", "123456", strings.Repeat("x", 1<<20)} {
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("ETag", `"1"`)
@@ -197,21 +224,21 @@ func hostileLengths(t *testing.T, open func(*testing.T, string, *http.Client) st
 			w.(http.Flusher).Flush()
 			fmt.Fprint(w, body)
 		}))
-		t.Cleanup(server.Close)
+		defer server.Close()
 		var got []byte
-		f, err := open(t, server.URL, server.Client()).Open(t.Context(), "dir/file")
+		f, err := open(server.URL, server.Client()).Open(ctx, "dir/file")
 		if err == nil {
 			got, err = io.ReadAll(f)
 			f.Close()
 		}
 		if err == nil && len(got) != 5 || len(got) > 5 {
-			t.Errorf("a body of %d bytes of an object with 5: read %d bytes, %v, want an error", len(body), len(got), err)
+			found.addf("a body of %d bytes of an object with 5: read %d bytes, %v, want an error", len(body), len(got), err)
 		}
 	}
 }
 
 // silent: a call ends with its context, whether the server does not answer or does not go on.
-func silent(t *testing.T, open func(*testing.T, string, *http.Client) storage.Store) {
+func silent(ctx context.Context, found *failures, open func(string, *http.Client) storage.Store) {
 	for name, begin := range map[string]func(http.ResponseWriter){
 		"no answer": func(http.ResponseWriter) {},
 		"a part of one": func(w http.ResponseWriter) {
@@ -231,7 +258,7 @@ func silent(t *testing.T, open func(*testing.T, string, *http.Client) storage.St
 			if what == "Stat" && name == "a part of one" {
 				continue // a HEAD has no body
 			}
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx, cancel := context.WithCancel(ctx)
 			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				io.Copy(io.Discard, r.Body)
 				if begin != nil {
@@ -242,9 +269,9 @@ func silent(t *testing.T, open func(*testing.T, string, *http.Client) storage.St
 				<-r.Context().Done()
 				panic(http.ErrAbortHandler) // not an answer
 			}))
-			err := do(ctx, open(t, server.URL, server.Client()))
+			err := do(ctx, open(server.URL, server.Client()))
 			if !errors.Is(err, context.Canceled) {
-				t.Errorf("%s of %s with a context that ends: %v, want context.Canceled", what, name, err)
+				found.addf("%s of %s with a context that ends: %v, want context.Canceled", what, name, err)
 			}
 			server.CloseClientConnections()
 			server.Close()

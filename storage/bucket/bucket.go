@@ -1,4 +1,12 @@
-// Package bucket has what the stores and the fetchers of modules in different object stores share.
+// Package bucket has what stores and fetchers of modules need for any object store. It is experimental.
+//
+// These are lists in pages, directories of modules, and an HTTP client for the SDK of the store, all with limits.
+//
+//	guard := &bucket.Guard{Check: bucket.HTTPS(false), IsObject: isObject}
+//	sdk.HTTPClient = guard.Client(nil)
+//	entries, err := bucket.List(ctx, "mirror/dir/", func(token string) (*bucket.Page, error) { … })
+//
+// Package [github.com/tofureg/tofureg/testkit/storagetest] tests such a store.
 package bucket
 
 import (
@@ -47,14 +55,14 @@ func CacheControl(name string, of func(name string) string) string {
 
 // Object is an entry of a list.
 type Object struct {
-	Name       string
+	Name       string // with all prefixes
 	Size       int64  // in bytes
 	Generation string // empty if the bucket has none
 }
 
 // Page is a part of a list.
 type Page struct {
-	Objects  []Object
+	Objects  []Object // in any order
 	Prefixes []string // of names up to a slash
 	More     bool     // whether there is another page
 	Token    string   // of the next page

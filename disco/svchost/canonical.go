@@ -1,5 +1,4 @@
-// Package weburl finds the canonical host of a URL, and redacts URLs.
-package weburl
+package svchost
 
 import (
 	"errors"
@@ -10,26 +9,27 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // defaultPorts are the default ports of schemes.
 var defaultPorts = map[string]string{"https": "443", "http": "80", "ssh": "22", "git": "9418"}
 
-// Host returns the canonical host of u as "host" or "host:port", for checks such as VetoHost:
+// Canonical returns the host of u as "host" or "host:port" in one form for all spellings, for checks such as VetoHost of
+// [github.com/tofureg/tofureg/transport.Client]:
 // names in lower-case ASCII, IP addresses in the form of [netip.Addr] without a zone, IPv4
 // addresses in IPv6 form as IPv4, and no default port. The result urlHost is the same with the
 // zone, for the URL to request.
 //
 // It returns an error if u has no host or an invalid port, or if a resolver may interpret the host
 // as an IP address in another form, such as 127.1.
-func Host(u *url.URL) (host, urlHost string, err error) {
+func Canonical(u *url.URL) (host, urlHost string, err error) {
 	if u.Opaque != "" || u.Hostname() == "" {
 		return "", "", errors.New("the URL has no host")
 	}
 	text := strings.ToLower(u.Host)
 	if strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		h, err := svchost.FromWire(u.Hostname())
+		h, err := FromWire(u.Hostname())
 		if err != nil {
 			return "", "", fmt.Errorf("the URL has an invalid host: %w", err)
 		}
@@ -40,7 +40,7 @@ func Host(u *url.URL) (host, urlHost string, err error) {
 	split := url.URL{Host: text}
 	name, zone, err := canonicalName(split.Hostname(), text[0] == '[')
 	if err != nil {
-		return "", "", fmt.Errorf("the URL has an invalid host %q: %w", Clean(text, MaxShown), err)
+		return "", "", fmt.Errorf("the URL has an invalid host %q: %w", weburl.Clean(text, weburl.MaxShown), err)
 	}
 	port, err := canonicalPort(split.Port(), strings.ToLower(u.Scheme))
 	if err != nil {
@@ -59,7 +59,7 @@ func canonicalPort(port, scheme string) (string, error) {
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
-		return "", fmt.Errorf("the URL has an invalid port %q", Clean(port, 20))
+		return "", fmt.Errorf("the URL has an invalid port %q", weburl.Clean(port, 20))
 	}
 	if port = strconv.FormatUint(n, 10); port == defaultPorts[scheme] {
 		return "", nil
@@ -104,10 +104,4 @@ func isNumber(label string) bool {
 		return strings.Trim(hex, "0123456789abcdef") == ""
 	}
 	return strings.Trim(label, "0123456789") == ""
-}
-
-// CheckHost returns the error of [Host].
-func CheckHost(u *url.URL) error {
-	_, _, err := Host(u)
-	return err
 }

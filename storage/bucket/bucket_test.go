@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/bucket"
 	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/storage/bucket"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -211,6 +211,28 @@ func TestGuardLimits(t *testing.T) {
 		resp.Body.Close()
 		if test.ok != (err == nil) || !test.ok && !errors.Is(err, failure.ErrTooLarge) {
 			t.Errorf("%s %s, %d with %d bytes: %v, want an error: %t", test.method, test.path, test.status, test.size, err, !test.ok)
+		}
+	}
+}
+
+// TestEnds: with a context that has ended, nothing is listed, written or requested.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	page := func(string) (*bucket.Page, error) {
+		return &bucket.Page{Objects: []bucket.Object{{Name: "x", Size: 1}}}, nil
+	}
+	_, listed := bucket.List(ctx, "", page)
+	downloaded := bucket.Download(ctx, t.TempDir(), "", checksum.Limits{}.Effective(), page, func(bucket.Object) (io.ReadCloser, error) {
+		t.Error("an object is opened")
+		return nil, io.EOF
+	})
+	client := (&bucket.Guard{Check: bucket.HTTPS(false), IsObject: func(*http.Request) bool { return false }}).Client(nil)
+	_, requested := client.Do(must.Get(http.NewRequestWithContext(ctx, http.MethodGet, "https://registry.example.com/", nil))(t))
+	for what, err := range map[string]error{"List": listed, "Download": downloaded, "RoundTrip": requested} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s = %v, want context.Canceled", what, err)
 		}
 	}
 }
