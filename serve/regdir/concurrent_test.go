@@ -263,6 +263,15 @@ func (c *checked) end(s scene, d *scheduletest.Disk, actors []*scheduletest.Acto
 	if lost > 0 && lost == publishers && !died && s.start == "" && !strings.ContainsAny(s.actors, "RD") {
 		return errors.New("each publisher finds other content")
 	}
+	published := map[bool]bool{false: s.start == "AC" || s.start == "M"} // whether there is other content
+	for _, a := range actors {
+		if is(a, "ABCMN") && !a.Dead && a.Err == nil {
+			published[is(a, "BN")] = true
+		}
+	}
+	if published[true] && published[false] && !strings.ContainsAny(s.actors, "RD") {
+		return errors.New("both contents have been published")
+	}
 	for _, a := range actors {
 		overlapped := slices.ContainsFunc(actors, func(r *scheduletest.Actor) bool {
 			return is(r, "RD") && (r.Last > a.First || r.Dead || r.First < 0)
