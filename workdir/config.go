@@ -64,7 +64,7 @@ type use struct {
 
 var (
 	fileSchema = schema("", "terraform", "language", "module name", "provider name", "resource type name", "data type name",
-		"ephemeral type name", "action type name", "check name", "import", "variable name")
+		"ephemeral type name", "action type name", "check name", "import")
 	testSchema       = schema("", "run name", "provider name", "mock_provider name")
 	terraformSchema  = schema("required_version", "required_providers")
 	languageSchema   = schema("", "compatible_with")
@@ -195,7 +195,6 @@ func (c *configuration) content(body hcl.Body, schema *hcl.BodySchema) *hcl.Body
 }
 
 func (c *configuration) file(body hcl.Body, name string) {
-	c.only(body, "")
 	for _, block := range c.content(body, fileSchema).Blocks {
 		switch block.Type {
 		case "terraform":
@@ -208,8 +207,6 @@ func (c *configuration) file(body hcl.Body, name string) {
 			}
 		case "module":
 			c.module(block)
-		case "variable":
-			c.variable(block)
 		case "provider":
 			c.provider(c.providerBlock(block))
 		case "import":
@@ -224,43 +221,6 @@ func (c *configuration) file(body hcl.Body, name string) {
 			}
 		default:
 			c.resource(block)
-		}
-	}
-}
-
-// only reports arguments of the native syntax that are not among these.
-func (c *configuration) only(body hcl.Body, names string) {
-	if b, ok := body.(*hclsyntax.Body); ok {
-		for name, a := range b.Attributes {
-			if !slices.Contains(strings.Fields(names), name) {
-				c.problem(a.NameRange, "unknown argument %.100q", name)
-			}
-		}
-	}
-}
-
-// variable reports what was permitted in version 0.11 only, in the native syntax.
-func (c *configuration) variable(block *hcl.Block) {
-	c.only(block.Body, "type default description sensitive nullable ephemeral deprecated const")
-	b, ok := block.Body.(*hclsyntax.Body)
-	if !ok {
-		return
-	}
-	if a := b.Attributes["type"]; a != nil {
-		if _, ok := quoted(a.Expr); ok {
-			c.problem(a.Expr.Range(), "the type of variable %.100q is in quotes", block.Labels[0])
-		}
-	}
-	if a := b.Attributes["default"]; a != nil {
-		constant := len(a.Expr.Variables()) == 0
-		hclsyntax.VisitAll(a.Expr, func(n hclsyntax.Node) hcl.Diagnostics {
-			if _, ok := n.(*hclsyntax.FunctionCallExpr); ok {
-				constant = false
-			}
-			return nil
-		})
-		if !constant {
-			c.problem(a.Expr.Range(), "the default of variable %.100q is not constant", block.Labels[0])
 		}
 	}
 }

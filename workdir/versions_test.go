@@ -75,26 +75,3 @@ func TestWideVersionsLocked(t *testing.T) {
 	must.Do(t, d.VerifyModules(t.Context()))
 	must.Get((&Dir{Path: d.Path, LockModules: true, ReadOnly: true}).Prepare(t.Context()))(t) // offline
 }
-
-// TestOldVariables: what the clients refuse in configurations for version 0.11 is a problem, and what they accept is not.
-func TestOldVariables(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	for text, refused := range map[string]string{
-		"variable \"v\" {\n  type = \"list\"\n}\n": "main.tf:2: the type of variable \"v\" is in quotes",
-		"foo = 1\n":                        "main.tf:1: unknown argument \"foo\"",
-		"variable \"v\" {\n  foo = 1\n}\n": "main.tf:2: unknown argument \"foo\"",
-		"locals {\n  x = 1\n}\nvariable \"v\" {\n  default = [local.x]\n}\n":                          "main.tf:5: the default of variable \"v\" is not constant",
-		"variable \"v\" {\n  default = file(\"x\")\n}\n":                                              "main.tf:2: the default of variable \"v\" is not constant",
-		"variable \"v\" {\n  type = any\n  default = { a = \"x${1}\", b = [for x in [-1] : x] }\n}\n": "",
-		"variable \"v\" {\n  default = { local = 1, (\"b\") = true ? 1 : 2 }\n}\n":                    "",
-	} {
-		c := tree{files: map[string]string{"main.tf": text}, refused: refused}
-		same(t, w, c)
-		d := w.dir(t, t.TempDir(), false)
-		c.write(t, w, d.Path)
-		if _, err := d.Read(t.Context()); (err != nil) != (refused != "") {
-			t.Errorf("Read of\n%s\nreturned %v, want %q", text, err, refused)
-		}
-	}
-}
