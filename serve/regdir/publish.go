@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -37,11 +38,10 @@ func (r *Registry) change(ctx context.Context, i item, anew bool, do func(v *ver
 		}
 		v := &version{item: i, rec: rec, fresh: !stored.HasLocks(r.Store), was: map[string]stored.Document{i.record(): doc}}
 		if rec != nil {
+			if err := rec.State.MayWrite(r.Store, i.record()); err != nil {
+				return err
+			}
 			v.fresh = !rec.State.Locked
-			err = rec.State.MayWrite(r.Store, i.record())
-		}
-		if err != nil && rec != nil {
-			return err
 		}
 		return do(v)
 	})
@@ -64,10 +64,19 @@ func (r *Registry) commit(ctx context.Context, v *version, next *record) (err er
 			}
 		}
 	}
-	for name := range next.documents(v.item) {
-		if v.was[name], err = stored.Read(ctx, r.Store, name); err != nil && !errors.Is(err, stored.ErrDamaged) {
-			return err
+	names := slices.Sorted(maps.Keys(next.documents(v.item)))
+	docs := make([]stored.Document, len(names))
+	err = stored.Each(ctx, stored.Parallel, len(names), func(ctx context.Context, n int) (err error) {
+		if docs[n], err = stored.Read(ctx, r.Store, names[n]); errors.Is(err, stored.ErrDamaged) {
+			err = nil
 		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for n, name := range names {
+		v.was[name] = docs[n]
 	}
 	if isListed && len(v.rec.published())+len(next.published()) == 0 {
 		// A publication may have completed since the record was read. To take it off for a moment would be for good if this

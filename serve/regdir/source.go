@@ -80,8 +80,8 @@ func (r *Registry) Evidence(ctx context.Context, pkg *provider.Package) (_ verif
 		return verify.Evidence{}, err
 	}
 	ev := pkg.Evidence()
-	for name, data := range map[string]*[]byte{sumsName: &ev.Sums, signatureName: &ev.Signature} {
-		name = path.Join(path.Dir(archive), name)
+	for i, data := range []*[]byte{&ev.Sums, &ev.Signature} {
+		name := path.Join(path.Dir(archive), [...]string{sumsName, signatureName}[i])
 		doc, err := stored.Read(ctx, r.Store, name)
 		if err == nil && doc.Revision == "" {
 			err = fmt.Errorf("%w: %s", provider.ErrNoFile, name)
