@@ -44,7 +44,7 @@ func file(t *testing.T, store storage.Store, name string) string {
 
 func write(t *testing.T, store storage.Store, name, text string) {
 	t.Helper()
-	must.Do(t, store.Delete(t.Context(), name, ""))
+	must.Do(t, store.Delete(t.Context(), name))
 	must.Do(t, store.Write(t.Context(), name, io.NewSectionReader(strings.NewReader(text), 0, int64(len(text))), ""))
 }
 

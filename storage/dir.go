@@ -272,7 +272,7 @@ type content struct{ *bytes.Reader }
 func (content) Close() error { return nil }
 
 // Delete also removes directories that become empty.
-func (d *Dir) Delete(ctx context.Context, name string, was Revision) error {
+func (d *Dir) Delete(ctx context.Context, name string) error {
 	root, file, err := d.root(ctx, name)
 	if err != nil {
 		return err
@@ -286,11 +286,6 @@ func (d *Dir) Delete(ctx context.Context, name string, was Revision) error {
 	info, err := root.Lstat(file)
 	if isMissing(err) || err == nil && info.IsDir() {
 		return nil // there is no file of this name
-	}
-	if err == nil && was != "" {
-		if err = unchanged(root, file, was); err != nil {
-			return fmt.Errorf("delete %s: %w", name, err)
-		}
 	}
 	if err == nil {
 		err = root.Remove(file)

@@ -110,15 +110,11 @@ func (m *Memory) List(ctx context.Context, dir string) ([]Entry, error) {
 }
 
 // Delete implements [Store].
-func (m *Memory) Delete(ctx context.Context, name string, was Revision) error {
+func (m *Memory) Delete(ctx context.Context, name string) error {
 	if err := m.begin(ctx, name); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
-	e, ok := m.files[name]
-	if ok && was != "" && e.revision != was {
-		return fmt.Errorf("delete %q: %w", name, ErrConflict)
-	}
 	delete(m.files, name)
 	return nil
 }

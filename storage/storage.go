@@ -42,11 +42,8 @@ type Store interface {
 	// directory is empty. It shows each completed Write and Delete.
 	List(ctx context.Context, dir string) ([]Entry, error)
 
-	// Delete removes a file if its revision is still was, or any file of this name if was is empty.
-	// It ignores a missing file. If the file has changed, it changes nothing and the error wraps
-	// [ErrConflict]. A store that cannot delete on a condition returns an error that wraps
-	// [errors.ErrUnsupported] unless was is empty.
-	Delete(ctx context.Context, name string, was Revision) error
+	// Delete removes a file. It ignores a missing file.
+	Delete(ctx context.Context, name string) error
 }
 
 // Revision identifies the content of a file, such as an entity tag, a generation or a digest.

@@ -215,24 +215,13 @@ func (s *Store) List(ctx context.Context, dir string) ([]storage.Entry, error) {
 }
 
 // Delete removes a blob.
-func (s *Store) Delete(ctx context.Context, name string, was storage.Revision) error {
+func (s *Store) Delete(ctx context.Context, name string) error {
 	b, err := s.blob(ctx, name)
 	if err != nil {
 		return err
 	}
-	var options blob.DeleteOptions
-	if was != "" {
-		options.AccessConditions = &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: to.Ptr(azcore.ETag(was))}}
-	}
-	_, err = b.Delete(ctx, &options)
-	err = s.failed("delete", name, err)
-	if errors.Is(err, storage.ErrConflict) {
-		// The condition does not hold for a missing blob either.
-		if _, missing := s.Stat(ctx, name); errors.Is(missing, fs.ErrNotExist) {
-			return nil
-		}
-	}
-	if errors.Is(err, fs.ErrNotExist) {
+	_, err = b.Delete(ctx, nil)
+	if err = s.failed("delete", name, err); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err

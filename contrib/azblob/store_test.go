@@ -125,7 +125,7 @@ var calls = map[string]func(context.Context, *azblob.Store, string) error{
 		return s.Write(ctx, name, section("y"), "")
 	},
 	"List":   func(ctx context.Context, s *azblob.Store, name string) error { _, err := s.List(ctx, "."); return err },
-	"Delete": func(ctx context.Context, s *azblob.Store, name string) error { return s.Delete(ctx, name, "") },
+	"Delete": func(ctx context.Context, s *azblob.Store, name string) error { return s.Delete(ctx, name) },
 }
 
 // TestStoreErrors: what goes wrong is said with the name, is not taken for a missing file, and has no secret.

@@ -202,27 +202,16 @@ func (s *Store) List(ctx context.Context, dir string) ([]storage.Entry, error) {
 }
 
 // Delete removes an object.
-func (s *Store) Delete(ctx context.Context, name string, was storage.Revision) error {
+func (s *Store) Delete(ctx context.Context, name string) error {
 	a, key, err := s.at(ctx, name)
 	if err != nil {
 		return err
 	}
-	query := url.Values{}
-	if was != "" {
-		query.Set("ifGenerationMatch", generation(was))
-	}
-	resp, err := a.change(ctx, fetch.Request{URL: a.url("", key, query), Method: http.MethodDelete})
+	resp, err := a.change(ctx, fetch.Request{URL: a.url("", key, nil), Method: http.MethodDelete})
 	if err == nil && resp.Status != http.StatusNoContent {
 		err = resp.Unusable(fmt.Errorf("a deletion has the status %d, want 204", resp.Status))
 	}
-	err = s.failed(ctx, a, "delete", name, err)
-	if errors.Is(err, storage.ErrConflict) {
-		// The condition does not hold for a missing object either.
-		if _, missing := s.Stat(ctx, name); errors.Is(missing, fs.ErrNotExist) {
-			return nil
-		}
-	}
-	if errors.Is(err, fs.ErrNotExist) {
+	if err = s.failed(ctx, a, "delete", name, err); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err

@@ -206,7 +206,7 @@ var calls = map[string]func(context.Context, *gcs.Store, string) error{
 		return s.Write(ctx, name, section("y"), "")
 	},
 	"List":   func(ctx context.Context, s *gcs.Store, name string) error { _, err := s.List(ctx, "."); return err },
-	"Delete": func(ctx context.Context, s *gcs.Store, name string) error { return s.Delete(ctx, name, "") },
+	"Delete": func(ctx context.Context, s *gcs.Store, name string) error { return s.Delete(ctx, name) },
 }
 
 type failing struct{}

@@ -50,7 +50,7 @@ func TestFailureIsNotMissing(t *testing.T) {
 		w.WriteHeader(http.StatusInternalServerError)
 		_, _ = io.WriteString(w, "<Error><Code>NoSuchKey</Code></Error>")
 	})
-	if err := store.Delete(t.Context(), "a.json", ""); err == nil {
+	if err := store.Delete(t.Context(), "a.json"); err == nil {
 		t.Error("Delete with an answer of status 500 and code NoSuchKey: nil, want an error")
 	}
 	if _, err := store.Open(t.Context(), "a.json"); err == nil || errors.Is(err, fs.ErrNotExist) {

@@ -27,7 +27,7 @@ import (
 )
 
 // Store is a [storage.Store] in a bucket. The server must support conditions: PUT with If-Match and
-// If-None-Match, DELETE with If-Match. One that ignores these headers loses updates: test the server with
+// If-None-Match. One that ignores these headers loses updates: test the server with
 // package [github.com/tofureg/tofureg/testkit/storagetest]. Store is safe for concurrent use. It must not be
 // copied or changed after the first call.
 //
@@ -265,20 +265,16 @@ func list(ctx context.Context, client *s3.Client, in *s3.ListObjectsV2Input) fun
 }
 
 // Delete removes an object. It ignores a missing object, like S3.
-func (s *Store) Delete(ctx context.Context, name string, was storage.Revision) error {
+func (s *Store) Delete(ctx context.Context, name string) error {
 	key, err := s.key(name)
 	if err != nil {
 		return err
-	}
-	in := &s3.DeleteObjectInput{Bucket: &s.Bucket, Key: key}
-	if was != "" {
-		in.IfMatch = aws.String(string(was))
 	}
 	client, err := s.guarded()
 	if err != nil {
 		return s.failed("delete", name, err)
 	}
-	out, err := client.DeleteObject(ctx, in)
+	out, err := client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.Bucket, Key: key})
 	if err == nil {
 		err = wantStatus(out.ResultMetadata, http.StatusNoContent)
 	}

@@ -272,7 +272,7 @@ func TestCacheControl(t *testing.T) {
 	other := &s3.Store{Client: store.Client, Bucket: store.Bucket, CacheControl: func(string) string { return "max-age=60" }}
 	for file, want := range map[string]string{"a.json": "no-cache", "a": "no-cache", "a.zip": ""} {
 		for s, want := range map[*s3.Store]string{store: want, other: "max-age=60"} {
-			must.Do(t, s.Delete(t.Context(), file, ""))
+			must.Do(t, s.Delete(t.Context(), file))
 			must.Do(t, s.Write(t.Context(), file, io.NewSectionReader(strings.NewReader("x"), 0, 1), ""))
 			out := must.Get(store.Client.HeadObject(t.Context(), &awss3.HeadObjectInput{Bucket: &store.Bucket, Key: &file}))(t)
 			if got := aws.ToString(out.CacheControl); got != want {

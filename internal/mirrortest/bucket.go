@@ -108,12 +108,9 @@ func (b *Bucket) List(ctx context.Context, dir string) ([]storage.Entry, error) 
 }
 
 // Delete implements storage.Store.
-func (b *Bucket) Delete(ctx context.Context, name string, was storage.Revision) error {
+func (b *Bucket) Delete(ctx context.Context, name string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, ok := b.Content[name]; ok && was != "" && was != b.revision(name) {
-		return fmt.Errorf("delete %s: %w", name, storage.ErrConflict)
-	}
 	delete(b.Content, name)
 	return ctx.Err()
 }

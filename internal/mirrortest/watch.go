@@ -46,8 +46,8 @@ func (w *WatchedStore) Write(ctx context.Context, name string, content *io.Secti
 }
 
 // Delete implements storage.Store.
-func (w *WatchedStore) Delete(ctx context.Context, name string, was storage.Revision) error {
-	_, err := watched(w, "delete", name, func() (any, error) { return nil, w.Store.Delete(ctx, name, was) })
+func (w *WatchedStore) Delete(ctx context.Context, name string) error {
+	_, err := watched(w, "delete", name, func() (any, error) { return nil, w.Store.Delete(ctx, name) })
 	return err
 }
 

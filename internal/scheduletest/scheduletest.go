@@ -171,11 +171,8 @@ func (s actorStore) List(ctx context.Context, dir string) (entries []storage.Ent
 	return entries, err
 }
 
-func (s actorStore) Delete(ctx context.Context, name string, was storage.Revision) error {
+func (s actorStore) Delete(ctx context.Context, name string) error {
 	return s.a.wait(ctx, &call{text: "delete " + name, do: func() error {
-		if f, ok := s.a.Store.Files[name]; ok && was != "" && f.Revision != was {
-			return fmt.Errorf("delete %s: %w", name, storage.ErrConflict)
-		}
 		delete(s.a.Store.Files, name)
 		return nil
 	}})

@@ -88,7 +88,7 @@ func Take(ctx context.Context, s storage.Store, groups ...[]Step) error {
 			case step.Data != nil:
 				return Put(ctx, s, step.Name, step.Data, step.Was)
 			case step.Was != "":
-				return s.Delete(ctx, step.Name, "")
+				return s.Delete(ctx, step.Name)
 			}
 			return nil
 		})
@@ -106,5 +106,5 @@ func Put(ctx context.Context, s storage.Store, name string, data []byte, was sto
 
 // Delete deletes files that no document names, or will name.
 func Delete(ctx context.Context, s storage.Store, names []string) error {
-	return Each(ctx, Parallel, len(names), func(ctx context.Context, i int) error { return s.Delete(ctx, names[i], "") })
+	return Each(ctx, Parallel, len(names), func(ctx context.Context, i int) error { return s.Delete(ctx, names[i]) })
 }

@@ -539,7 +539,7 @@ func (c *inspection) restate(ctx context.Context, p addrs.Provider, there *files
 	}
 	for _, name := range there.records[r.version] {
 		if archive, _ := recordedArchive(name); !there.has(archive) {
-			if err := c.m.Store.Delete(ctx, name, ""); err != nil {
+			if err := c.m.Store.Delete(ctx, name); err != nil {
 				return err
 			}
 		}
@@ -603,7 +603,7 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 		c.progress(a.event(EventChecked, size))
 		if damaged != nil {
 			if !r.fresh && old.Revision != "" { // the record is damaged
-				if err := c.m.Store.Delete(ctx, at, ""); err != nil {
+				if err := c.m.Store.Delete(ctx, at); err != nil {
 					return listed{}, err
 				}
 			}

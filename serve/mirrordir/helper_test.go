@@ -117,7 +117,7 @@ func otherContent() (*regtest.Registry, *regclient.Client) {
 func dropEvidence(t *testing.T, m *mirrordir.Mirror) {
 	t.Helper()
 	for _, platform := range three {
-		must.Do(t, m.Store.Delete(t.Context(), recordOf(v1, platform), ""))
+		must.Do(t, m.Store.Delete(t.Context(), recordOf(v1, platform)))
 	}
 	must.Get(m.Reindex(t.Context(), mirrordir.CheckOptions{}))(t)
 }

@@ -199,7 +199,7 @@ func TestOnePackageListsNothing(t *testing.T) {
 	if n := c.lists.Load(); n != 0 {
 		t.Errorf("%d listings, want 0", n)
 	}
-	must.Do(t, c.Delete(t.Context(), recordIn(t, c, pkg.Version, pkg.Platform), ""))
+	must.Do(t, c.Delete(t.Context(), recordIn(t, c, pkg.Version, pkg.Platform)))
 	if _, err := m.Evidence(t.Context(), pkg); !errors.Is(err, provider.ErrNoFile) {
 		t.Errorf("Evidence without the record: %v, want ErrNoFile", err)
 	}

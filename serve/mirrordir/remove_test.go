@@ -202,30 +202,6 @@ func TestAddAndRemoveTogether(t *testing.T) {
 	}
 }
 
-// unconditional is a store that cannot delete on a condition.
-type unconditional struct{ *bucket }
-
-func (u unconditional) Delete(ctx context.Context, name string, was storage.Revision) error {
-	if was != "" {
-		return errors.ErrUnsupported
-	}
-	return u.bucket.Delete(ctx, name, "")
-}
-
-// TestUnconditional checks that no method deletes on a condition.
-func TestUnconditional(t *testing.T) {
-	t.Parallel()
-	reg, all := manyVersions(2)
-	b := &bucket{}
-	m := &mirrordir.Mirror{Store: unconditional{b}, TempDir: t.TempDir()}
-	mustAdd(t, m, client(reg), all, mirrordir.AddOptions{})
-	must.Do(t, m.Remove(t.Context(), alpha, all[0].Version))
-	must.Get(m.Sweep(t.Context()))(t)
-	mustReindex(t, m)
-	wantTrue(t, m, all[0].Version, true)
-	wantTrue(t, m, all[1].Version, false, "darwin_arm64", "linux_amd64", "windows_amd64")
-}
-
 // TestSweepSpares checks that Sweep leaves what was never listed, also beside a removed version, and what another program lists.
 func TestSweepSpares(t *testing.T) {
 	t.Parallel()

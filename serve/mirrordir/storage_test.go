@@ -65,7 +65,7 @@ func watchers(t testing.TB) map[string]func() (watched *mirrortest.WatchedStore,
 // put writes a file, whatever its revision.
 func put(t testing.TB, s storage.Store, name, content string) {
 	t.Helper()
-	err := s.Delete(t.Context(), name, "")
+	err := s.Delete(t.Context(), name)
 	if err == nil {
 		err = s.Write(t.Context(), name, io.NewSectionReader(strings.NewReader(content), 0, int64(len(content))), "")
 	}

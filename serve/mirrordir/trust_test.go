@@ -284,7 +284,7 @@ func TestPlantedLinks(t *testing.T) {
 				if planted != ".tofureg" {
 					_ = m.Store.Write(t.Context(), name, io.NewSectionReader(strings.NewReader("x"), 0, 1), "")
 				}
-				_ = m.Store.Delete(t.Context(), name, "")
+				_ = m.Store.Delete(t.Context(), name)
 			}
 			if after := tree(t, outside); after != before {
 				t.Errorf("outside there was\n%s\nand is\n%s", before, after)

@@ -358,7 +358,7 @@ func (t *target) write(ctx context.Context, s *storage.Staged, placed func()) er
 		t.base = listed{}
 	}
 	if t.recorded.Revision != "" {
-		if err := t.v.m.Store.Delete(ctx, t.recordAt, ""); err != nil {
+		if err := t.v.m.Store.Delete(ctx, t.recordAt); err != nil {
 			return err
 		}
 		t.recorded = stored.Document{}

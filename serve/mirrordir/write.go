@@ -160,7 +160,7 @@ func (m *Mirror) take(ctx context.Context, s step) error {
 		if s.was == "" {
 			return nil
 		}
-		return m.Store.Delete(ctx, s.name, "") // the caller has the lock
+		return m.Store.Delete(ctx, s.name) // the caller has the lock
 	}
 	return m.write(ctx, s.name, s.data, s.was)
 }
@@ -171,7 +171,7 @@ func (m *Mirror) write(ctx context.Context, name string, data []byte, was storag
 
 // deleteAll deletes files that no document names, or will name.
 func (m *Mirror) deleteAll(ctx context.Context, names []string) error {
-	return stored.Each(ctx, maxWriting, len(names), func(ctx context.Context, i int) error { return m.Store.Delete(ctx, names[i], "") })
+	return stored.Each(ctx, maxWriting, len(names), func(ctx context.Context, i int) error { return m.Store.Delete(ctx, names[i]) })
 }
 
 // edit is what a writer wants to make of the document of a version.

@@ -145,7 +145,7 @@ func TestLostFiles(t *testing.T) {
 			} else {
 				lost = path.Dir(lost) + "/SHA256SUMS"
 			}
-			must.Do(t, store.Delete(t.Context(), lost, ""))
+			must.Do(t, store.Delete(t.Context(), lost))
 			err := errorOf(r.Open(t.Context(), pkg))
 			if sums {
 				err = errorOf(r.Evidence(t.Context(), pkg))

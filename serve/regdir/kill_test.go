@@ -75,11 +75,11 @@ func (w *watched) Write(ctx context.Context, name string, content *io.SectionRea
 	return w.Store.Write(ctx, name, content, was)
 }
 
-func (w *watched) Delete(ctx context.Context, name string, was storage.Revision) error {
+func (w *watched) Delete(ctx context.Context, name string) error {
 	if err := w.look("delete", name); err != nil {
 		return err
 	}
-	return w.Store.Delete(ctx, name, was)
+	return w.Store.Delete(ctx, name)
 }
 
 // dying returns a store that fails at call n and at all later calls, and reports whether it has.

@@ -23,7 +23,7 @@ type wrong struct {
 	open   func(ctx context.Context, m *memory, name string) (*storage.File, error)
 	write  func(ctx context.Context, m *memory, name string, content *io.SectionReader, was storage.Revision) error
 	list   func(ctx context.Context, m *memory, dir string) ([]storage.Entry, error)
-	remove func(ctx context.Context, m *memory, name string, was storage.Revision) error
+	remove func(ctx context.Context, m *memory, name string) error
 	stat   func(ctx context.Context, m *memory, name string) (storage.Info, error)
 }
 
@@ -48,11 +48,11 @@ func (w wrong) List(ctx context.Context, dir string) ([]storage.Entry, error) {
 	return w.list(ctx, w.memory, dir)
 }
 
-func (w wrong) Delete(ctx context.Context, name string, was storage.Revision) error {
+func (w wrong) Delete(ctx context.Context, name string) error {
 	if w.remove == nil {
-		return w.memory.Delete(ctx, name, was)
+		return w.memory.Delete(ctx, name)
 	}
-	return w.remove(ctx, w.memory, name, was)
+	return w.remove(ctx, w.memory, name)
 }
 
 // Stat opens the file, so that a wrong Open is wrong in one way.
@@ -207,7 +207,7 @@ var broken = map[string]struct {
 			return storage.ErrConflict
 		}
 		if fs.ValidPath(name) {
-			m.Delete(ctx, name, "")
+			m.Delete(ctx, name)
 		}
 		time.Sleep(time.Millisecond)
 		missing := storage.Revision("")
@@ -291,38 +291,14 @@ var broken = map[string]struct {
 	})},
 
 	"deletes nothing": {by: "delete", want: "after Delete, succeeds", storage: wrong{
-		remove: func(context.Context, *memory, string, storage.Revision) error { return nil },
+		remove: func(context.Context, *memory, string) error { return nil },
 	}.make()},
 	"cannot delete what is missing": {by: "missing files", want: "of a missing file = ", storage: wrong{
-		remove: func(ctx context.Context, m *memory, name string, was storage.Revision) error {
+		remove: func(ctx context.Context, m *memory, name string) error {
 			if _, ok := m.get(name); !ok {
 				return fs.ErrNotExist
 			}
-			return m.Delete(ctx, name, was)
-		}}.make()},
-	"deletes without the condition": {by: "delete on a condition", want: "with another revision = <nil>", storage: wrong{
-		remove: func(ctx context.Context, m *memory, name string, _ storage.Revision) error {
-			return m.Delete(ctx, name, "")
-		},
-	}.make()},
-	"cannot delete on a condition for some files": {by: "delete on a condition", want: "with another revision = unsupported", storage: wrong{
-		remove: func(ctx context.Context, m *memory, name string, was storage.Revision) error {
-			if _, ok := m.get(name); ok && was != "" {
-				return errors.ErrUnsupported
-			}
-			return m.Delete(ctx, name, was)
-		}}.make()},
-	"looks, then deletes": {by: "delete or write", want: "at the same time, want that one", storage: wrong{
-		remove: func(ctx context.Context, m *memory, name string, was storage.Revision) error {
-			f, ok := m.get(name)
-			if !ok || was == "" {
-				return m.Delete(ctx, name, was)
-			}
-			if f.revision != was {
-				return storage.ErrConflict
-			}
-			time.Sleep(time.Millisecond)
-			return m.Delete(ctx, name, "")
+			return m.Delete(ctx, name)
 		}}.make()},
 	"another revision in Stat": {by: "stat", want: "like Open", storage: wrong{
 		stat: func(ctx context.Context, m *memory, name string) (storage.Info, error) {
@@ -336,7 +312,7 @@ var broken = map[string]struct {
 			return storage.Info{Revision: info.Revision}, err
 		}}.make()},
 	"deletes by prefix": {by: "delete", want: "after other files were deleted", storage: wrong{
-		remove: func(ctx context.Context, m *memory, name string, was storage.Revision) error {
+		remove: func(ctx context.Context, m *memory, name string) error {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			for other := range m.files {
@@ -433,8 +409,8 @@ func renaming(rename func(string) string) func() storage.Store {
 		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was storage.Revision) error {
 			return m.Write(ctx, rename(name), content, was)
 		},
-		remove: func(ctx context.Context, m *memory, name string, was storage.Revision) error {
-			return m.Delete(ctx, rename(name), was)
+		remove: func(ctx context.Context, m *memory, name string) error {
+			return m.Delete(ctx, rename(name))
 		},
 	}.make()
 }
@@ -615,12 +591,9 @@ func (m *memory) Stat(ctx context.Context, name string) (storage.Info, error) {
 	return f.Info, nil
 }
 
-func (m *memory) Delete(ctx context.Context, name string, was storage.Revision) error {
+func (m *memory) Delete(ctx context.Context, name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if f, ok := m.files[name]; ok && was != "" && f.revision != was {
-		return fmt.Errorf("delete %s: %w", name, storage.ErrConflict)
-	}
 	if ctx.Err() == nil {
 		delete(m.files, name)
 	}

@@ -245,7 +245,7 @@ func testComeAndGo(r *run) {
 				if _, _, err := r.read(s, name); err != nil {
 					r.errorf("Open(%q) during other Writes and Deletes in the directory = %v", name, err)
 				}
-				if err := s.Delete(r.ctx, name, ""); err != nil {
+				if err := s.Delete(r.ctx, name); err != nil {
 					r.errorf("Delete(%q) during other Writes and Deletes in the directory = %v", name, err)
 				}
 			}

@@ -50,7 +50,7 @@ func testEndedContext(r *run) {
 		},
 		"Write":  func() error { return r.tryWrite(ctx, s, name, section("x"), was) },
 		"List":   func() error { _, err := s.List(ctx, r.dir); return err },
-		"Delete": func() error { return s.Delete(ctx, r.path("none"), "") },
+		"Delete": func() error { return s.Delete(ctx, r.path("none")) },
 	} {
 		err, _ := r.endsSoon(ctx, what, do)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrConflict) {

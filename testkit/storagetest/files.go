@@ -13,7 +13,7 @@ import (
 func testMissing(r *run) {
 	for _, name := range []string{r.path("missing"), r.path("no/such/directory/missing")} {
 		r.wantMissing(name, "which was never written,")
-		if err := r.storage(0).Delete(r.ctx, name, ""); err != nil {
+		if err := r.storage(0).Delete(r.ctx, name); err != nil {
 			r.errorf("Delete(%q) of a missing file = %v, want nil", name, err)
 		}
 		r.conflict(name, "some revision", "of a missing file with a revision")
@@ -97,7 +97,7 @@ func testWrite(r *run) {
 		r.conflict(name, "", "of an existing file without a revision")
 		was = r.want(name, content, "after a conflict")
 	}
-	if err := r.storage(0).Delete(r.ctx, name, ""); err != nil {
+	if err := r.storage(0).Delete(r.ctx, name); err != nil {
 		r.errorf("Delete(%q) = %v", name, err)
 	}
 	r.conflict(name, was, "with the revision of a deleted file")

@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/tofureg/tofureg/storage"
 )
@@ -124,7 +123,7 @@ func testDelete(r *run) {
 	}
 	for _, name := range []string{"dir/file", "dir", "only", "only/child/file"} {
 		for range 2 {
-			if err := r.storage(0).Delete(r.ctx, r.path(name), ""); err != nil {
+			if err := r.storage(0).Delete(r.ctx, r.path(name)); err != nil {
 				r.errorf("Delete(%q) = %v, want nil", r.path(name), err)
 			}
 		}
@@ -162,71 +161,6 @@ func testStat(r *run) {
 	}
 	if _, err := r.storage(0).Stat(r.ctx, r.dir); !errors.Is(err, fs.ErrNotExist) {
 		r.errorf("Stat(%q) of a directory = %v, want an error that wraps fs.ErrNotExist", r.dir, err)
-	}
-}
-
-// deletesIf reports whether the store can delete on a condition. It must say so in the same way for all
-// files.
-func (r *run) deletesIf() bool {
-	err := r.storage(0).Delete(r.ctx, r.path("none"), "some revision")
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		r.errorf("Delete(%q) of a missing file with a revision = %v, want nil or an error that wraps errors.ErrUnsupported", r.path("none"), err)
-	}
-	return err == nil
-}
-
-func testDeleteIf(r *run) {
-	name, kind := r.path("file"), errors.ErrUnsupported
-	can := r.deletesIf()
-	if can {
-		kind = storage.ErrConflict
-	}
-	if !r.write(name, "old", "") {
-		return
-	}
-	old := r.want(name, "old", "after Write")
-	if !r.write(name, "new", old) {
-		return
-	}
-	now := r.want(name, "new", "after Write")
-	for _, was := range []storage.Revision{old, "another revision"} {
-		if err := r.storage(0).Delete(r.ctx, name, was); !errors.Is(err, kind) {
-			r.errorf("Delete(%q) with another revision = %v, want an error that wraps %q", name, err, kind)
-		}
-		r.want(name, "new", "after a failed Delete")
-	}
-	if err := r.storage(0).Delete(r.ctx, name, now); can && err != nil || !can && !errors.Is(err, kind) {
-		r.errorf("Delete(%q) with its revision = %v", name, err)
-	}
-	if can {
-		r.wantMissing(name, "after Delete,")
-	}
-}
-
-// testDeleteOrWrite checks that of a Write and a Delete with one revision only one takes effect.
-func testDeleteOrWrite(r *run) {
-	if !r.deletesIf() {
-		return
-	}
-	for i := range 20 {
-		name := r.path(fmt.Sprint(i))
-		if r.failed() || !r.write(name, "old", "") {
-			return
-		}
-		was := r.want(name, "old", "after Write")
-		var wrote, deleted error
-		var wg sync.WaitGroup
-		wg.Go(func() { wrote = r.tryWrite(r.ctx, r.storage(0), name, section("new"), was) })
-		wg.Go(func() { deleted = r.storage(1).Delete(r.ctx, name, was) })
-		wg.Wait()
-		switch {
-		case wrote == nil && errors.Is(deleted, storage.ErrConflict):
-			r.want(name, "new", "after Write during a Delete that failed")
-		case deleted == nil && errors.Is(wrote, storage.ErrConflict):
-			r.wantMissing(name, "after Delete during a Write that failed,")
-		default:
-			r.errorf("Write(%q) = %v and Delete = %v at the same time, want that one wraps storage.ErrConflict", name, wrote, deleted)
-		}
 	}
 }
 

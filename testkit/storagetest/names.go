@@ -63,7 +63,7 @@ func testNames(r *run) {
 		r.wantListed(name)
 	}
 	for _, name := range names {
-		if err := r.storage(0).Delete(r.ctx, name, ""); err != nil {
+		if err := r.storage(0).Delete(r.ctx, name); err != nil {
 			r.errorf("Delete(%q) = %v", name, err)
 		}
 		r.wantMissing(name, "after Delete,")
@@ -106,7 +106,7 @@ func testInvalidNames(r *run) {
 		if err := r.storage(0).Write(r.ctx, name, section("y"), ""); err == nil {
 			r.errorf("Write(%q) succeeds, want an error: the name is invalid", name)
 		}
-		_ = r.storage(0).Delete(r.ctx, name, "") // may return an error, must have no effect
+		_ = r.storage(0).Delete(r.ctx, name) // may return an error, must have no effect
 	}
 	r.want(file, "x", "after calls with invalid names")
 }

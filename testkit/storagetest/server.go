@@ -37,7 +37,7 @@ var calls = map[string]func(context.Context, storage.Store) error{
 		return s.Write(ctx, "dir/file", io.NewSectionReader(strings.NewReader("x"), 0, 1), "")
 	},
 	"List":   func(ctx context.Context, s storage.Store) error { _, err := s.List(ctx, "dir"); return err },
-	"Delete": func(ctx context.Context, s storage.Store) error { return s.Delete(ctx, "dir/file", "") },
+	"Delete": func(ctx context.Context, s storage.Store) error { return s.Delete(ctx, "dir/file") },
 }
 
 // TestServer tests a store of a bucket whose server lies, redirects, is silent or does not end. The error joins all failures.

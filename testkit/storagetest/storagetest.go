@@ -60,8 +60,6 @@ func checks() []check {
 		{"list many", testListMany},
 		{"delete", testDelete},
 		{"stat", testStat},
-		{"delete on a condition", testDeleteIf},
-		{"delete or write", testDeleteOrWrite},
 		{"names", testNames},
 		{"invalid names", testInvalidNames},
 		{"one of many writers", testOneWriter},
@@ -117,7 +115,7 @@ func (c *checker) cleanUp(ctx context.Context) {
 	for name := range c.written {
 		names = append(names, name)
 	}
-	inParallel(len(names), func(i int) { c.storages[0].Delete(ctx, names[i], "") })
+	inParallel(len(names), func(i int) { c.storages[0].Delete(ctx, names[i]) })
 }
 
 // inParallel calls do with 0 to n-1, with a few concurrent calls.

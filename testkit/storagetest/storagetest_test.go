@@ -162,7 +162,7 @@ func TestAllBroken(t *testing.T) {
 		open:   func(context.Context, *memory, string) (*storage.File, error) { return nil, refused },
 		write:  func(context.Context, *memory, string, *io.SectionReader, storage.Revision) error { return refused },
 		list:   func(context.Context, *memory, string) ([]storage.Entry, error) { return nil, refused },
-		remove: func(context.Context, *memory, string, storage.Revision) error { return refused },
+		remove: func(context.Context, *memory, string) error { return refused },
 	})
 	if err == nil {
 		t.Fatal("nothing was found")
