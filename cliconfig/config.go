@@ -24,14 +24,14 @@ import (
 // Set the fields before the first call, and do not copy a Config after it. Methods may be called
 // concurrently; except [Config.Installer], they return the same clients at each call.
 type Config struct {
-	// HTTP makes the requests of all clients, see [transport.Client].
+	// HTTP makes the requests of all clients, see [transport.Settings].
 	HTTP *http.Client
 
 	// UserAgent is the User-Agent of all requests, followed by TF_APPEND_USER_AGENT.
 	// If empty, it names tofureg.
 	UserAgent string
 
-	// VetoHost, if not nil, can refuse requests, see [transport.Client].
+	// VetoHost, if not nil, can refuse requests, see [transport.Settings].
 	VetoHost func(host string) error
 
 	// Tokens, if not nil, is called once with the user's tokens, and returns the source of all
@@ -116,7 +116,7 @@ func (c *Config) Discovery() *disco.Client {
 		if more := c.settings().userAgent; more != "" {
 			agent = cmp.Or(agent, httpx.UserAgent()) + " " + more
 		}
-		return &disco.Client{Hosts: hosts, Transport: &transport.Client{
+		return &disco.Client{Hosts: hosts, Transport: &transport.Settings{
 			HTTP: c.HTTP, UserAgent: agent, Timeout: requests.timeout, Retries: requests.retries, ArchiveRetries: requests.archiveRetries,
 			Credentials: c.Credentials(), VetoHost: c.VetoHost, Logger: c.Logger,
 		}}

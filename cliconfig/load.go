@@ -90,7 +90,7 @@ func newSettings(sys System) *settings {
 	}
 }
 
-// requests are the settings of requests, with values as in a transport.Client: a negative
+// requests are the settings of requests, with values as in a transport.Settings: a negative
 // number disables a feature, and a timeout of 0 is the default.
 type requests struct {
 	retries, archiveRetries int

@@ -69,7 +69,7 @@ func fillMirror(t *testing.T, dir string, client *http.Client, p addrs.Provider,
 	m := must.Get(mirrordir.Open(dir))(t)
 	want := []mirrordir.Want{{Provider: p, Version: addrs.MustParseVersion(version)}}
 	o := mirrordir.AddOptions{Policy: func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: true} }}
-	must.Get(m.Add(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: client}}, want, o))(t)
+	must.Get(m.Add(t.Context(), &regclient.Client{Transport: &transport.Settings{HTTP: client}}, want, o))(t)
 }
 
 func add(reg *regtest.Registry, p addrs.Provider, edit func(*regtest.Provider)) {
@@ -141,7 +141,7 @@ func TestOCI(t *testing.T) {
 	asked := ""
 	cfg.OCI = func(m *cliconfig.Method) (provider.Source, error) {
 		asked += m.Repository(alpha)
-		return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, nil
+		return &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}, nil
 	}
 	pkg, err := get(t, cfg, alpha)
 	if err != nil || !strings.HasPrefix(pkg.Via[0], "oci_mirror") || asked != "oci.example.com/acme/alpha" {

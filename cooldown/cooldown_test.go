@@ -105,7 +105,7 @@ func registry(dates map[string]string) (*regclient.Client, *regtest.Registry) {
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: v, Discovered: at, Platforms: []string{"linux_amd64"}})
 		reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: v, Discovered: at})
 	}
-	return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}, reg
+	return &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}, reg
 }
 
 // TestAge: with the dates of the lists, a version is chosen when it has the age, and not a second earlier. Its error

@@ -22,7 +22,7 @@ import (
 
 // A company's proxy offers versions a week after it has first seen them, except those of the company itself.
 func Example_proxy() {
-	upstream := &regclient.Client{Transport: &transport.Client{HTTP: internet.Client()}} // in production, &regclient.Client{}
+	upstream := &regclient.Client{Transport: &transport.Settings{HTTP: internet.Client()}} // in production, &regclient.Client{}
 	week := cooldown.Rule{
 		Age:   7 * 24 * time.Hour,
 		Dates: &cooldown.Ledger{Store: &storage.Memory{}}, // in production, &storage.Dir{Path: "/var/lib/proxy"}

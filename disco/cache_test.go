@@ -268,7 +268,7 @@ func TestSharedHostsKeepApart(t *testing.T) {
 		other := auth.MustNewToken("another").For(example)
 		for _, after := range []bool{false, true} {
 			var wg sync.WaitGroup
-			for name, settings := range map[string]*transport.Client{
+			for name, settings := range map[string]*transport.Settings{
 				"first":                {HTTP: web, Credentials: secret},
 				"same":                 {HTTP: web, Credentials: secret, UserAgent: "x", Timeout: time.Minute},
 				"other HTTP client":    {HTTP: &http.Client{Transport: w}, Credentials: secret},

@@ -17,8 +17,8 @@ import (
 // A Client finds the services of hosts. The zero Client sends no tokens. A Client is safe for
 // concurrent use, and must not be copied or changed after the first use.
 type Client struct {
-	Transport *transport.Client // HTTP settings; may be nil
-	Hosts     *Hosts            // cache; if nil, the Client has its own
+	Transport *transport.Settings // HTTP settings; may be nil
+	Hosts     *Hosts              // cache; if nil, the Client has its own
 
 	own Hosts
 }
@@ -83,7 +83,7 @@ type hostKey struct {
 // attacker who chooses the hosts must not fill the memory.
 const maxCached = 64 << 10
 
-func (h *Hosts) discover(ctx context.Context, web *transport.Client, host svchost.Hostname) (*Services, error) {
+func (h *Hosts) discover(ctx context.Context, web *transport.Settings, host svchost.Hostname) (*Services, error) {
 	client := httpx.New(web)
 	target, s, ok := h.resolve(host)
 	if ok {

@@ -29,7 +29,7 @@ var registry = &http.Client{Transport: pages(map[string]webtest.Handler{
 
 func ExampleClient_Discover() {
 	client := disco.Client{
-		Transport: &transport.Client{HTTP: registry, Credentials: auth.Environ(nil)},
+		Transport: &transport.Settings{HTTP: registry, Credentials: auth.Environ(nil)},
 	}
 	host := svchost.MustParse("registry.example.com")
 
@@ -55,7 +55,7 @@ func ExampleClient_Discover() {
 }
 
 func ExampleServices_OAuthClient() {
-	client := disco.Client{Transport: &transport.Client{HTTP: registry}}
+	client := disco.Client{Transport: &transport.Settings{HTTP: registry}}
 	services, err := client.Discover(context.Background(), svchost.MustParse("registry.example.com"))
 	if err != nil {
 		log.Fatal(err)
@@ -79,7 +79,7 @@ func ExampleNewHosts() {
 
 	host := svchost.MustParse("registry.example.com")
 	client := &regclient.Client{
-		Transport: &transport.Client{HTTP: registry.Client(), Credentials: auth.MustNewToken("xxxxxx").For(host)},
+		Transport: &transport.Settings{HTTP: registry.Client(), Credentials: auth.MustNewToken("xxxxxx").For(host)},
 		Hosts:     disco.NewHosts(host, map[disco.Service]any{disco.ModulesV1: base}),
 	}
 	versions, err := client.ModuleVersions(context.Background(), addrs.MustParseModule("registry.example.com/acme/network/aws"))

@@ -23,7 +23,7 @@ var (
 
 // client returns a client without retries.
 func client(s *webtest.Server) *disco.Client {
-	return &disco.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: s}, Retries: -1}, Hosts: new(disco.Hosts)}
+	return &disco.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: s}, Retries: -1}, Hosts: new(disco.Hosts)}
 }
 
 // answer answers with a JSON document.

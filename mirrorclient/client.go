@@ -29,7 +29,7 @@ type Client struct {
 	BaseURL string
 
 	// Transport has the settings of requests and the tokens. If nil, the zero settings are used.
-	Transport *transport.Client
+	Transport *transport.Settings
 
 	// TrustAllHashes compares an archive also with the hashes for other platforms, like trust_all_hashes
 	// in the CLI configuration: if the mirror states hashes for its platform, with those of the same

@@ -174,7 +174,7 @@ func TestToken(t *testing.T) {
 			}
 			return jsonAnswer(r, body), nil
 		})
-		c := &mirrorclient.Client{BaseURL: test.base, Transport: &transport.Client{HTTP: &http.Client{Transport: web}, Retries: -1, Credentials: tokens(t, secret, test.host)}}
+		c := &mirrorclient.Client{BaseURL: test.base, Transport: &transport.Settings{HTTP: &http.Client{Transport: web}, Retries: -1, Credentials: tokens(t, secret, test.host)}}
 		walk(t, c)
 		want := []string{"", "", ""}
 		if test.sent {

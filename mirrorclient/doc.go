@@ -29,7 +29,7 @@
 // # Tokens
 //
 // The client sends the token of the mirror's host and port (none for an IPv6 address) to the mirror's
-// documents, and to archives only if PackageCredentials of [transport.Client] allows their URL. It sends
+// documents, and to archives only if PackageCredentials of [transport.Settings] allows their URL. It sends
 // none over http, or after a redirect to another host or port.
 //
 // # Limits and errors

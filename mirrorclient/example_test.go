@@ -42,7 +42,7 @@ func exampleMirror() fstest.MapFS {
 func Example() {
 	mirror := &mirrorclient.Client{
 		BaseURL:   "https://mirror.example.com/providers/",
-		Transport: &transport.Client{HTTP: &http.Client{Transport: http.NewFileTransportFS(exampleMirror())}},
+		Transport: &transport.Settings{HTTP: &http.Client{Transport: http.NewFileTransportFS(exampleMirror())}},
 	}
 	ctx := context.Background()
 	versions, err := mirror.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
@@ -80,7 +80,7 @@ func Example() {
 func Example_policies() {
 	mirror := &mirrorclient.Client{
 		BaseURL:   "https://mirror.example.com/providers/",
-		Transport: &transport.Client{HTTP: &http.Client{Transport: http.NewFileTransportFS(exampleMirror())}},
+		Transport: &transport.Settings{HTTP: &http.Client{Transport: http.NewFileTransportFS(exampleMirror())}},
 	}
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -131,7 +131,7 @@ func ExampleClient_credentials() {
 	})
 	mirror := &mirrorclient.Client{
 		BaseURL: "https://mirror.example.com:8443/providers/",
-		Transport: &transport.Client{
+		Transport: &transport.Settings{
 			HTTP:        &http.Client{Transport: guarded},
 			Credentials: auth.MustNewToken("s3cr3t").For(svchost.MustParse("mirror.example.com:8443")),
 			PackageCredentials: func(host svchost.Hostname, pkg *url.URL) bool {

@@ -111,7 +111,7 @@ func (s *site) asked() []string {
 
 // client returns a client of the mirror at baseURL without retries.
 func client(web http.RoundTripper) *mirrorclient.Client {
-	return &mirrorclient.Client{BaseURL: baseURL, Transport: &transport.Client{HTTP: &http.Client{Transport: web}, Retries: -1}}
+	return &mirrorclient.Client{BaseURL: baseURL, Transport: &transport.Settings{HTTP: &http.Client{Transport: web}, Retries: -1}}
 }
 
 // tokens has one token for each host.

@@ -190,7 +190,7 @@ func TestUnselectableVersion(t *testing.T) {
 	for _, version := range []string{"0.0.0", "0.0.1", "0.0.0-beta"} {
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version, Platforms: []string{"linux_amd64"}})
 	}
-	client := &mirrorclient.Client{Transport: &transport.Client{HTTP: reg.Client()}, BaseURL: reg.MirrorURL()}
+	client := &mirrorclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}, BaseURL: reg.MirrorURL()}
 	versions := must.Get(client.ProviderVersions(t.Context(), addrs.MustParseProvider("registry.example.com/acme/alpha")))(t)
 	about := func(text string) bool {
 		return strings.Contains(text, "no constraint selects the listed version 0.0.0")
@@ -363,7 +363,7 @@ func mirrored(m regtest.Mirror) (*regtest.Registry, *mirrorclient.Client) {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
 	reg.Mirror = m
-	return reg, &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+	return reg, &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}
 }
 
 // TestHabits downloads real archives from each form of mirror seen in practice: each form of URL

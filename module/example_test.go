@@ -24,7 +24,7 @@ var client = func() *regclient.Client {
 		registry.AddModule(regtest.Module{Address: "acme/vpc/aws", Version: version, Files: files})
 		registry.AddModule(regtest.Module{Address: "acme/dns/aws", Version: version, Files: files})
 	}
-	return &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+	return &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
 }()
 
 func ExampleDownload() {

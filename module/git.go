@@ -56,7 +56,7 @@ type Git struct {
 
 	// VetoHost, if not nil, is called, perhaps concurrently, with the host of each repository URL,
 	// also where the user's configuration replaces it, as
-	// [github.com/tofureg/tofureg/transport.Client.VetoHost]. With it, git follows no redirects and
+	// [github.com/tofureg/tofureg/transport.Settings.VetoHost]. With it, git follows no redirects and
 	// runs no filters. Proxies, credential helpers and SSH configuration are not checked.
 	VetoHost func(host string) error
 }

@@ -570,7 +570,7 @@ func BenchmarkDownload(b *testing.B) {
 			reg := regtest.New("registry.opentofu.org")
 			release := reg.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3", Platforms: []string{"linux_amd64"}, Size: int64(megabytes) * 1e6})
 			release.Sums() // hashes all of it, once
-			client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+			client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 			pkg := must.Get(client.ProviderPackage(b.Context(), demo, addrs.MustParseVersion("1.2.3"), linux))(b)
 			path := filepath.Join(b.TempDir(), "demo.zip")
 			var most uint64

@@ -27,7 +27,7 @@ func ExampleFind() {
 	for _, version := range []string{"1.0.0", "1.1.0", "2.0.0"} {
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version, Platforms: []string{"linux_amd64"}})
 	}
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 
 	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
 	need := provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
@@ -60,7 +60,7 @@ func ExampleDownload() {
 	defer os.RemoveAll(dir)
 
 	ctx := context.Background()
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 	pkg, err := client.ProviderPackage(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"),
 		addrs.MustParseVersion("1.2.0"), addrs.MustParsePlatform("linux_amd64"))
 	if err != nil {
@@ -92,7 +92,7 @@ func mirrorOf(version string) *mirrorclient.Client {
 	}
 	return &mirrorclient.Client{
 		BaseURL:   "https://mirror.example.com/",
-		Transport: &transport.Client{HTTP: &http.Client{Transport: http.NewFileTransportFS(files)}},
+		Transport: &transport.Settings{HTTP: &http.Client{Transport: http.NewFileTransportFS(files)}},
 	}
 }
 
@@ -106,7 +106,7 @@ func ExampleMulti() {
 	src := &provider.Multi{
 		Sources: []provider.NamedSource{
 			{Name: "mirror", Source: mirrorOf("1.1.0"), Include: []provider.Pattern{provider.MustParsePattern("registry.example.com/acme/*")}},
-			{Name: "direct", Source: &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}},
+			{Name: "direct", Source: &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}},
 		},
 		Skipped: func(source string, err error) { fmt.Println("skipped:", source) },
 	}
@@ -132,7 +132,7 @@ func ExampleMulti() {
 func ExampleMulti_failover() {
 	down := &mirrorclient.Client{
 		BaseURL: "https://eu.mirror.example.com/",
-		Transport: &transport.Client{
+		Transport: &transport.Settings{
 			Retries: -1,
 			HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody, Request: r}, nil
@@ -162,7 +162,7 @@ func ExampleMulti_failover() {
 func ExampleIsFault() {
 	reg := regtest.New("registry.example.com")
 	reg.AddFault(regtest.Fault{Status: http.StatusServiceUnavailable})
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}
 	expired, cancel := context.WithTimeout(context.Background(), 0)
 	defer cancel()
 	for _, ctx := range []context.Context{context.Background(), expired} {
@@ -198,7 +198,7 @@ func ExampleParsePattern() {
 func ExampleHashes() {
 	registry := regtest.New("registry.opentofu.org")
 	registry.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3", PackageHashes: true})
-	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
 
 	demo := addrs.MustParseProvider("acme/demo")
 	version := addrs.MustParseVersion("1.2.3")

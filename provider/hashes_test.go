@@ -60,7 +60,7 @@ func demoRelease() regtest.Provider {
 func serveDemo(r regtest.Provider) (*regtest.Registry, *regtest.Release, *regclient.Client) {
 	reg := regtest.New("registry.opentofu.org")
 	release := reg.AddProvider(r)
-	return reg, release, &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+	return reg, release, &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}
 }
 
 // hashes returns the reports of version 1.2.3 of acme/demo.
@@ -419,7 +419,7 @@ func TestHashesDepth(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				reg := regtest.New("registry.opentofu.org")
 				reg.Latency = 50 * time.Millisecond
-				client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+				client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 				for i := range test.providers {
 					r := statingRelease()
 					r.Address = fmt.Sprintf("acme/p%d", i)
@@ -618,7 +618,7 @@ func TestHashesOneFails(t *testing.T) {
 		reg.Latency = time.Second
 		reg.AddFault(regtest.Fault{Kind: regtest.Sums | regtest.Signature, Delay: 10 * time.Second})
 		reg.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "darwin_amd64", Status: 404})
-		client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1, Timeout: time.Minute}}
+		client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1, Timeout: time.Minute}}
 		got, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{})
 		wantComputed(t, release, got, five[1:]...)
 		if !errors.Is(err, failure.ErrNotFound) || len(joined(t, err)) != 1 {

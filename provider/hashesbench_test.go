@@ -90,7 +90,7 @@ func TestHashesMemory(t *testing.T) {
 			r.Platforms = append(r.Platforms, p.String())
 		}
 		reg.AddProvider(r).Signature()
-		client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+		client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 		before := heap()
 		most := before
 		ctx, stop := context.WithCancel(t.Context())

@@ -33,7 +33,7 @@ func TestClientsAcceptLock(t *testing.T) {
 		project.Trust(t, server.CertPEM)
 		project.Require(t, map[string]string{source: "~> 1.2"})
 
-		client := &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
+		client := &regclient.Client{Transport: &transport.Settings{HTTP: server.Client()}}
 		p, lock := addrs.MustParseProvider(source), &lockfile.File{}
 		if filepath.Base(program) == "terraform" {
 			lock.Header = lockfile.HeaderTerraform

@@ -289,7 +289,7 @@ func TestHashesOfMirror(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New("registry.opentofu.org")
 	release := reg.AddProvider(demoRelease())
-	src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client()}}
+	src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Settings{HTTP: reg.Client()}}
 	for _, stated := range []bool{false, true} {
 		reg.Reset()
 		got := hashes(t, src, five, provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}, Stated: stated})
@@ -490,7 +490,7 @@ func TestHashStoreWithoutZH(t *testing.T) {
 	reg := regtest.New("registry.opentofu.org")
 	reg.Mirror.Hashes = []string{"h1"}
 	reg.AddProvider(demoRelease())
-	src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client()}}
+	src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Settings{HTTP: reg.Client()}}
 	store := new(memory)
 	for range 2 {
 		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}, Store: store}

@@ -44,7 +44,7 @@ type Multi struct {
 	// from the first source that answers. A source is then skipped after a fault, see [IsFault], and if
 	// its patterns, or those of all sources in it, exclude the provider. Any other error, also [failure.ErrNotFound],
 	// ends the search. Retries delay the next source, so set
-	// [github.com/tofureg/tofureg/transport.Client.Retries] low.
+	// [github.com/tofureg/tofureg/transport.Settings.Retries] low.
 	Failover bool
 
 	// Skipped, if not nil, is called for each skipped source. The calls of one search never overlap.

@@ -22,7 +22,7 @@ import (
 // not cached.
 type Client struct {
 	// Transport has the settings of requests, and the tokens. If nil, the zero settings are used.
-	Transport *transport.Client
+	Transport *transport.Settings
 
 	// Hosts caches the services of hosts. Clients may share it. If nil, the Client has its
 	// own.

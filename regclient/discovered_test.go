@@ -43,7 +43,7 @@ func TestDiscovered(t *testing.T) {
 					version["platforms"] = "all"
 				}
 			}})
-			client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+			client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}
 			p := must.Get(client.ProviderVersions(t.Context(), addrs.MustParseProvider("registry.example.com/acme/alpha")))(t)
 			m := must.Get(client.ModuleVersions(t.Context(), addrs.MustParseModule("registry.example.com/acme/network/aws")))(t)
 			if got := p.List[0].Discovered; got != test.want || len(p.Warnings) > 0 != oddPlatforms {

@@ -1,6 +1,6 @@
 // Package regclient is the client of provider registries and module registries. It is meant for 1.0.
 //
-//	client := &regclient.Client{Transport: &transport.Client{Credentials: auth.Environ(os.Environ())}}
+//	client := &regclient.Client{Transport: &transport.Settings{Credentials: auth.Environ(os.Environ())}}
 //	random := addrs.MustParseProvider("hashicorp/random")
 //	pkg, err := provider.Find(ctx, client, random, addrs.MustParseProviderConstraint("~> 3.6"), provider.Need{})
 //	report, err := provider.Download(ctx, client, pkg, pkg.ArchiveName(), provider.DownloadOptions{})
@@ -20,10 +20,10 @@
 //
 // # Rules
 //
-// All URLs and redirects must be https, unless AllowHTTP of [transport.Client] is set. The token of the
+// All URLs and redirects must be https, unless AllowHTTP of [transport.Settings] is set. The token of the
 // host in the address is sent to this host and its services, and across redirects only to the same origin.
 // Archives of providers, SHA256SUMS documents and signatures are fetched without it, unless
-// PackageCredentials of [transport.Client] allows it; for modules see [Client.OpenModule].
+// PackageCredentials of [transport.Settings] allows it; for modules see [Client.OpenModule].
 //
 // Documents have at most 16 MiB, 100,000 versions, and 1,000 platforms of a version. Documents about a
 // package and SHA256SUMS have at most 1 MiB, signatures 64 KiB. More is

@@ -31,7 +31,7 @@ func Example() {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "2.0.0"})
 
 	ctx := context.Background()
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 	versions, err := client.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
 	if err != nil {
 		log.Fatal(err)
@@ -70,14 +70,14 @@ func ExampleClient_credentials() {
 	reg.Require("s3cr3t", regtest.Versions|regtest.Package)
 
 	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
-	_, err := (&regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}).ProviderVersions(context.Background(), alpha)
+	_, err := (&regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}).ProviderVersions(context.Background(), alpha)
 	var failed *failure.RequestError
 	if errors.Is(err, failure.ErrUnauthorized) && errors.As(err, &failed) {
 		fmt.Println("unauthorized, token sent:", failed.HadToken)
 	}
 
 	client := &regclient.Client{
-		Transport: &transport.Client{HTTP: reg.Client(), Credentials: auth.Environ([]string{"TF_TOKEN_registry_example_com=s3cr3t"})},
+		Transport: &transport.Settings{HTTP: reg.Client(), Credentials: auth.Environ([]string{"TF_TOKEN_registry_example_com=s3cr3t"})},
 	}
 	versions, err := client.ProviderVersions(context.Background(), alpha)
 	if err != nil {
@@ -97,7 +97,7 @@ func ExampleClient_packageCredentials() {
 	reg.Require("s3cr3t", 0)
 
 	client := &regclient.Client{
-		Transport: &transport.Client{
+		Transport: &transport.Settings{
 			HTTP:        reg.Client(),
 			Credentials: auth.Environ([]string{"TF_TOKEN_registry_example_com=s3cr3t"}),
 			PackageCredentials: func(host svchost.Hostname, pkg *url.URL) bool {
@@ -141,7 +141,7 @@ func Example_headers() {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Origin: "https://files.example.net"})
 
 	adding := headers{"registry.example.com", "X-Terraform-Version", "1.12.6", reg}
-	client := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: adding}}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: adding}}}
 	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
 	pkg, err := client.ProviderPackage(context.Background(), alpha, addrs.MustParseVersion("1.2.0"), addrs.CurrentPlatform())
 	if err == nil {
@@ -168,7 +168,7 @@ func ExampleClient_fixedURL() {
 
 	host := svchost.MustParse("registry.example.com")
 	client := &regclient.Client{
-		Transport: &transport.Client{HTTP: reg.Client(), AllowHTTP: true},
+		Transport: &transport.Settings{HTTP: reg.Client(), AllowHTTP: true},
 		Hosts:     disco.NewHosts(host, map[disco.Service]any{disco.ProvidersV1: "http://registry.example.com/v1/providers/"}),
 	}
 	versions, err := client.ProviderVersions(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
@@ -195,7 +195,7 @@ func Example_modules() {
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "2.0.0"})
 
 	ctx := context.Background()
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 	source := addrs.MustParseModuleSource("registry.example.com/acme/network/aws//modules/subnet")
 	versions, err := client.ModuleVersions(ctx, source.Module)
 	if err != nil {
@@ -235,7 +235,7 @@ func ExampleClient_OpenModule() {
 
 	ctx := context.Background()
 	client := &regclient.Client{
-		Transport: &transport.Client{HTTP: reg.Client(), Credentials: auth.Environ([]string{"TF_TOKEN_registry_example_com=s3cr3t"})},
+		Transport: &transport.Settings{HTTP: reg.Client(), Credentials: auth.Environ([]string{"TF_TOKEN_registry_example_com=s3cr3t"})},
 	}
 	for _, name := range []string{"acme/network/aws", "acme/leak/aws"} {
 		m := addrs.MustParseModule("registry.example.com/" + name)
@@ -266,7 +266,7 @@ func ExampleClient_netrc() {
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Origin: "https://files.example.com"})
 
 	netrc := auth.ParseNetrc([]byte("machine files.example.com login alice password secret\n")) // or LoadNetrc
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}, ModuleCredentials: netrc.Lookup}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}, ModuleCredentials: netrc.Lookup}
 
 	ctx := context.Background()
 	network, version := addrs.MustParseModule("registry.example.com/acme/network/aws"), addrs.MustParseModuleVersion("1.0.0")

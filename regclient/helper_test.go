@@ -44,7 +44,7 @@ func registry() *regtest.Registry {
 
 // client returns a client of reg without retries.
 func client(reg *regtest.Registry) *regclient.Client {
-	return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+	return &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}
 }
 
 // tokens returns a source with a token for the registry's host.
@@ -155,7 +155,7 @@ func answering(tb testing.TB, doc func() []byte) *regclient.Client {
 	tb.Helper()
 	return &regclient.Client{
 		Hosts: disco.NewHosts(svchost.MustParse(host), map[disco.Service]any{disco.ProvidersV1: "/v1/providers/", disco.ModulesV1: "/v1/modules/"}),
-		Transport: &transport.Client{
+		Transport: &transport.Settings{
 			Retries: -1,
 			HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 				return document(r, doc()), nil

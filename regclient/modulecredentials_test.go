@@ -381,7 +381,7 @@ func (h *hostileNet) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // client knows a password for two hosts.
 func (h *hostileNet) client(t *testing.T) *regclient.Client {
-	return &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: h}, AllowHTTP: true}, ModuleCredentials: netrc(t, "files.example.com", "other.example.net").Lookup}
+	return &regclient.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: h}, AllowHTTP: true}, ModuleCredentials: netrc(t, "files.example.com", "other.example.net").Lookup}
 }
 
 // reply is an answer.

@@ -144,7 +144,7 @@ const acceptArchive = "application/zip, application/x-tar, */*;q=0.1"
 //
 //   - Direct and UseRegistryCredentials of loc are set, and
 //   - the URL has the scheme, host and port of the registry's API or of the host in the
-//     address, or PackageCredentials of [transport.Client] allows it, and
+//     address, or PackageCredentials of [transport.Settings] allows it, and
 //   - the URL is https and not presigned.
 //
 // Otherwise a user and password may be sent; see [Client.ModuleCredentials].
@@ -245,7 +245,7 @@ func (c *Client) mayHaveToken(ctx context.Context, u *url.URL, host svchost.Host
 // explainUnauthorized adds to err which credentials were sent and which were not.
 func explainUnauthorized(err error, withheld, sent bool) error {
 	if withheld {
-		err = fmt.Errorf("%w; the registry asks for its token, but this is not its own host (set transport.Client.PackageCredentials to allow it)", err)
+		err = fmt.Errorf("%w; the registry asks for its token, but this is not its own host (set transport.Settings.PackageCredentials to allow it)", err)
 	}
 	if sent {
 		err = fmt.Errorf("%w; the user and password of Client.ModuleCredentials were sent", err)

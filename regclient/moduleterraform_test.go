@@ -92,7 +92,7 @@ func sameAsClient(t *testing.T, program string) {
 		}
 	}
 
-	c := &regclient.Client{Transport: &transport.Client{HTTP: server.Client(), Credentials: auth.MustNewToken(secret).For(svchost.MustParse(host))}}
+	c := &regclient.Client{Transport: &transport.Settings{HTTP: server.Client(), Credentials: auth.MustNewToken(secret).For(svchost.MustParse(host))}}
 	for key, source := range sources {
 		dest := filepath.Join(t.TempDir(), "module")
 		report := must.Get(module.Download(t.Context(), c, module.Request{Source: source, Dir: dest}, module.Options{}))(t)
@@ -211,7 +211,7 @@ func selectsAsClient(t *testing.T, program string) {
 		}
 	}
 	host := strings.Replace(server.Addr, "localhost", "127.0.0.1", 1)
-	client := &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: server.Client()}}
 	want := map[string]string{}
 	var config strings.Builder
 	for i, c := range []struct{ name, constraint string }{

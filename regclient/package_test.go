@@ -360,7 +360,7 @@ func TestPackagesAsTofu(t *testing.T) {
 				project.Require(t, map[string]string{source: "1.2.0"})
 				out, theirs := project.Try(t, "init", "-no-color", "-input=false")
 
-				src := &regclient.Client{Transport: &transport.Client{HTTP: server.Client(), Retries: -1}}
+				src := &regclient.Client{Transport: &transport.Settings{HTTP: server.Client(), Retries: -1}}
 				pkg, ours := src.ProviderPackage(t.Context(), addrs.MustParseProvider(source), v120, here)
 				if ours == nil {
 					_, ours = provider.Download(t.Context(), src, pkg, filepath.Join(t.TempDir(), "x.zip"), provider.DownloadOptions{})

@@ -14,7 +14,7 @@ import (
 
 // A registry inside a company may have a certificate of a private authority. The authorities
 // of the system stay trusted.
-func ExampleClient_customCA() {
+func ExampleSettings_customCA() {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		log.Fatal(err)
@@ -29,12 +29,12 @@ func ExampleClient_customCA() {
 
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = &tls.Config{RootCAs: pool}
-	web := &transport.Client{HTTP: &http.Client{Transport: t}}
+	web := &transport.Settings{HTTP: &http.Client{Transport: t}}
 	_ = &regclient.Client{Transport: web} // and further clients
 }
 
 // A registry may require a client certificate (mutual TLS).
-func ExampleClient_clientCertificate() {
+func ExampleSettings_clientCertificate() {
 	certificate, err := tls.LoadX509KeyPair("client.pem", "client-key.pem")
 	if err != nil {
 		log.Fatal(err)
@@ -42,16 +42,16 @@ func ExampleClient_clientCertificate() {
 
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = &tls.Config{Certificates: []tls.Certificate{certificate}}
-	web := &transport.Client{HTTP: &http.Client{Transport: t}}
+	web := &transport.Settings{HTTP: &http.Client{Transport: t}}
 	_ = &regclient.Client{Transport: web} // and further clients
 }
 
 // This proxy replaces the proxy of the environment variables HTTPS_PROXY and NO_PROXY.
-func ExampleClient_proxy() {
+func ExampleSettings_proxy() {
 	proxy := &url.URL{Scheme: "http", Host: "proxy.example.com:3128"}
 
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = http.ProxyURL(proxy)
-	web := &transport.Client{HTTP: &http.Client{Transport: t}}
+	web := &transport.Settings{HTTP: &http.Client{Transport: t}}
 	_ = &regclient.Client{Transport: web} // and further clients
 }

@@ -1,6 +1,6 @@
 // Package transport has the HTTP settings that all clients share. It is meant for 1.0.
 //
-//	web := &transport.Client{Credentials: auth.Environ(os.Environ())}
+//	web := &transport.Settings{Credentials: auth.Environ(os.Environ())}
 //	registry := &regclient.Client{Transport: web}
 //	mirror := &mirrorclient.Client{BaseURL: "https://mirror.example.com/providers/", Transport: web}
 //
@@ -20,11 +20,11 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Client is a set of HTTP settings. The zero Client is usable and sends no credentials; a nil
-// *Client means the zero Client. Several clients may share a Client, and it is safe for concurrent
+// Settings are the HTTP settings that clients share. The zero Settings are usable and send no credentials; a nil
+// *Settings means the zero Settings. Several clients may share Settings, which are safe for concurrent
 // use as long as its fields do not change. PackageCredentials and VetoHost may be called
 // concurrently.
-type Client struct {
+type Settings struct {
 	// HTTP makes the requests. Its Transport and Jar are used. Its Timeout applies to documents, if
 	// shorter than Timeout. Its CheckRedirect is called after the checks of this module. See the
 	// examples; to add request headers, the example Headers of package regclient.

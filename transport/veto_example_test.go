@@ -15,14 +15,14 @@ import (
 )
 
 // VetoHost restricts all clients with these settings to a list of hosts, also after redirects.
-func ExampleClient_allowList() {
+func ExampleSettings_allowList() {
 	allowed := map[string]bool{
 		"registry.example.com": true,
 		"files.example.com":    true,
 	}
 	errNotAllowed := errors.New("not on our list")
 	client := &disco.Client{
-		Transport: &transport.Client{
+		Transport: &transport.Settings{
 			VetoHost: func(host string) error {
 				if !allowed[host] {
 					return errNotAllowed
@@ -42,7 +42,7 @@ func ExampleClient_allowList() {
 
 // A server that downloads packages for untrusted users must not connect to addresses inside
 // its own network. VetoHost sees only the name. The dialer sees the address of that name.
-func ExampleClient_privateAddresses() {
+func ExampleSettings_privateAddresses() {
 	errPrivate := errors.New("not a public address")
 	dialer := &net.Dialer{ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
@@ -58,7 +58,7 @@ func ExampleClient_privateAddresses() {
 	t.DialContext = dialer.DialContext
 	t.Proxy = nil // a proxy would resolve the name itself
 
-	client := &disco.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: t}, Retries: -1}}
+	client := &disco.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: t}, Retries: -1}}
 	_, err := client.Discover(context.Background(), svchost.MustParse("127.0.0.1"))
 	fmt.Println(errors.Is(err, errPrivate))
 	// Output:

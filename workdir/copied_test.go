@@ -48,7 +48,7 @@ func TestCopiedModules(t *testing.T) {
 		return dir
 	}
 	client := func(c *http.Client) *regclient.Client {
-		return &regclient.Client{Transport: &transport.Client{HTTP: c, Retries: -1}}
+		return &regclient.Client{Transport: &transport.Settings{HTTP: c, Retries: -1}}
 	}
 	before := &workdir.Dir{Path: tree(nil), Registry: client(upstream.Client()), LockModules: true}
 	want := must.Get(before.Prepare(t.Context()))(t)

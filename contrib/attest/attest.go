@@ -346,8 +346,8 @@ var ErrRateLimit = errors.New("the rate limit of GitHub is exceeded")
 
 // GitHub finds bundles with the attestations API of GitHub. Of an archive, it returns the first [MaxBundles].
 type GitHub struct {
-	Transport *transport.Client // its token for the host of API is sent to this host only; GitHub permits few requests without
-	API       string            // URL; if empty, https://api.github.com, which has repositories of github.com only
+	Transport *transport.Settings // its token for the host of API is sent to this host only; GitHub permits few requests without
+	API       string              // URL; if empty, https://api.github.com, which has repositories of github.com only
 }
 
 // nextPage finds the cursor in a Link header. The rest of the URL is not used, so that the token goes nowhere else.
@@ -423,7 +423,7 @@ func (g *GitHub) Bundles(ctx context.Context, builder Identity, _ *provider.Pack
 }
 
 // download fetches a bundle from a URL in an answer, without a token.
-func download(ctx context.Context, t *transport.Client, answer *fetch.Response, from string) (string, error) {
+func download(ctx context.Context, t *transport.Settings, answer *fetch.Response, from string) (string, error) {
 	u, err := url.Parse(from)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || strings.ContainsAny(from, ` \`) {
 		return "", answer.Unusable(errors.New("bundle_url: invalid URL"))
@@ -447,7 +447,7 @@ func download(ctx context.Context, t *transport.Client, answer *fetch.Response, 
 
 // Beside finds one bundle in a file beside the archive, with ".sigstore.json" after its name, also at a file URL. Requests
 // have the query of the archive's URL, such as a shared access signature of its directory, and no token.
-type Beside struct{ Transport *transport.Client }
+type Beside struct{ Transport *transport.Settings }
 
 // Bundles implements [Bundles].
 func (b *Beside) Bundles(ctx context.Context, _ Identity, pkg *provider.Package, _ checksum.Hash) ([]string, error) {
@@ -472,10 +472,10 @@ func (b *Beside) Bundles(ctx context.Context, _ Identity, pkg *provider.Package,
 
 // TUF fetches the trusted root of a Sigstore instance by The Update Framework. The zero value is for the public instance.
 type TUF struct {
-	Dir       string            // keeps a root for a day, and must be safe from other users; if empty, nothing is kept
-	URL       string            // of the repository; if empty, that of the public instance
-	Root      []byte            // first root.json of the repository; required with URL
-	Transport *transport.Client // settings of requests, which have no token
+	Dir       string              // keeps a root for a day, and must be safe from other users; if empty, nothing is kept
+	URL       string              // of the repository; if empty, that of the public instance
+	Root      []byte              // first root.json of the repository; required with URL
+	Transport *transport.Settings // settings of requests, which have no token
 }
 
 // TrustedRoot returns the trusted root in JSON.

@@ -12,7 +12,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-func demandProvenance(ctx context.Context, web *transport.Client, cacheDir string) (*install.Installer, error) {
+func demandProvenance(ctx context.Context, web *transport.Settings, cacheDir string) (*install.Installer, error) {
 	trusted, err := (&attest.TUF{Dir: cacheDir, Transport: web}).TrustedRoot(ctx)
 	if err != nil {
 		return nil, err

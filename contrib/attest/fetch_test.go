@@ -42,13 +42,13 @@ type hosts map[string]http.HandlerFunc
 const secret = "secret0123456789"
 
 // client returns settings with these hosts, and what they log.
-func (h hosts) client() (*transport.Client, *bytes.Buffer) {
+func (h hosts) client() (*transport.Settings, *bytes.Buffer) {
 	var log bytes.Buffer
 	tokens := map[svchost.Hostname]auth.Token{}
 	for host := range h {
 		tokens[svchost.MustParse(host)] = auth.MustNewToken(secret)
 	}
-	return &transport.Client{
+	return &transport.Settings{
 		HTTP: &http.Client{Transport: h}, Credentials: auth.Static(tokens), Retries: -1,
 		Logger: slog.New(slog.NewTextHandler(&synced{w: &log}, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}, &log

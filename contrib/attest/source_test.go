@@ -87,8 +87,8 @@ func (p *published) RoundTrip(r *http.Request) (*http.Response, error) {
 	}.RoundTrip(r)
 }
 
-func (p *published) web() *transport.Client {
-	return &transport.Client{HTTP: &http.Client{Transport: p}, Retries: -1}
+func (p *published) web() *transport.Settings {
+	return &transport.Settings{HTTP: &http.Client{Transport: p}, Retries: -1}
 }
 
 // verifier returns a verifier that asks GitHub.

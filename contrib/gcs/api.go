@@ -27,14 +27,14 @@ const (
 
 // api makes requests for one bucket.
 type api struct {
-	settings transport.Client
+	settings transport.Settings
 	base     *url.URL
 	host     svchost.Hostname // of base; it gets the token
 	bucket   string
 }
 
 // newAPI returns an api with the settings of t, except for its Credentials.
-func newAPI(endpoint, bucket string, credentials *google.Credentials, t *transport.Client) (*api, error) {
+func newAPI(endpoint, bucket string, credentials *google.Credentials, t *transport.Settings) (*api, error) {
 	base, err := url.Parse(cmp.Or(endpoint, defaultEndpoint))
 	if err != nil || base.User != nil || base.RawQuery+base.Fragment != "" || strings.Trim(base.Path, "/") != "" {
 		return nil, errors.New("the endpoint must be https://HOST")
@@ -46,7 +46,7 @@ func newAPI(endpoint, bucket string, credentials *google.Credentials, t *transpo
 	if bucket == "" {
 		return nil, errors.New("the name of the bucket is missing")
 	}
-	settings := transport.Client{}
+	settings := transport.Settings{}
 	if t != nil {
 		settings = *t
 	}

@@ -42,7 +42,7 @@ func (s server) store(prefix string) *gcs.Store {
 	return &gcs.Store{Bucket: "mirror", Prefix: prefix, Credentials: s.account, Endpoint: s.URL, Transport: s.transport()}
 }
 
-func (s server) transport() *transport.Client { return &transport.Client{HTTP: s.Client()} }
+func (s server) transport() *transport.Settings { return &transport.Settings{HTTP: s.Client()} }
 
 var key = sync.OnceValue(func() *rsa.PrivateKey {
 	k, err := rsa.GenerateKey(rand.Reader, 2048)

@@ -32,7 +32,7 @@ type Fetcher struct {
 
 	// Transport has the settings of requests. Its Credentials are not used. If nil, as in the zero Fetcher, the
 	// zero settings are used.
-	Transport *transport.Client
+	Transport *transport.Settings
 }
 
 var _ module.Fetcher = (*Fetcher)(nil)

@@ -160,7 +160,7 @@ func TestRefused(t *testing.T) {
 		{"gcs::https://www.googleapis.com/storage/v1/modules", nil, nil, checksum.Limits{}},
 		{"gcs::https://www.googleapis.com/storage/v1//a.zip", nil, nil, checksum.Limits{}},
 	} {
-		changed := &gcs.Fetcher{Credentials: f.Credentials, Endpoint: f.Endpoint, Transport: &transport.Client{HTTP: f.Transport.HTTP}}
+		changed := &gcs.Fetcher{Credentials: f.Credentials, Endpoint: f.Endpoint, Transport: &transport.Settings{HTTP: f.Transport.HTTP}}
 		if c.change != nil {
 			c.change(changed)
 		}
@@ -225,20 +225,20 @@ func TestTokenStays(t *testing.T) {
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, code) }))
 		t.Cleanup(server.Close)
 		for _, object := range []string{"dir", "a.zip"} {
-			f := &gcs.Fetcher{Credentials: account(t, token), Endpoint: server.URL, Transport: &transport.Client{HTTP: server.Client(), Retries: -1}}
+			f := &gcs.Fetcher{Credentials: account(t, token), Endpoint: server.URL, Transport: &transport.Settings{HTTP: server.Client(), Retries: -1}}
 			if _, err := download(t, f, base+object, module.Options{}); err == nil || elsewhere.Load() > 0 {
 				t.Errorf("%s that redirects with %d: %v and %d requests elsewhere, want an error and none", object, code, err, elsewhere.Load())
 			}
 		}
 	}
 	for _, object := range []string{"dir", "a.zip"} {
-		f := &gcs.Fetcher{Credentials: account(t, token), Endpoint: plain.URL, Transport: &transport.Client{AllowHTTP: true, Retries: -1}}
+		f := &gcs.Fetcher{Credentials: account(t, token), Endpoint: plain.URL, Transport: &transport.Settings{AllowHTTP: true, Retries: -1}}
 		if _, err := download(t, f, base+object, module.Options{}); !errors.Is(err, failure.ErrUnauthorized) {
 			t.Errorf("%s over http: %v, want ErrUnauthorized", object, err)
 		}
 	}
 	for what, do := range calls {
-		s := &gcs.Store{Bucket: "mirror", Credentials: account(t, token), Endpoint: plain.URL, Transport: &transport.Client{AllowHTTP: true, Retries: -1}}
+		s := &gcs.Store{Bucket: "mirror", Credentials: account(t, token), Endpoint: plain.URL, Transport: &transport.Settings{AllowHTTP: true, Retries: -1}}
 		if err := do(t.Context(), s, "x"); !errors.Is(err, failure.ErrUnauthorized) {
 			t.Errorf("%s over http: %v, want ErrUnauthorized", what, err)
 		}
@@ -289,7 +289,7 @@ func TestListLimits(t *testing.T) {
 	} {
 		server := httptest.NewTLSServer(c.serve)
 		t.Cleanup(server.Close)
-		f := &gcs.Fetcher{Endpoint: server.URL, Transport: &transport.Client{HTTP: server.Client(), Retries: -1}}
+		f := &gcs.Fetcher{Endpoint: server.URL, Transport: &transport.Settings{HTTP: server.Client(), Retries: -1}}
 		_, err := download(t, f, base+"dir", module.Options{Limits: checksum.Limits{Entries: 10}})
 		if err == nil || c.want != nil && !errors.Is(err, c.want) || strings.ContainsAny(err.Error(), "\u009b\x1b") {
 			t.Errorf("%s: %v, want %v", name, err, c.want)

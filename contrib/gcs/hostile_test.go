@@ -22,7 +22,7 @@ func TestIncompleteAnswers(t *testing.T) {
 		_, _ = io.WriteString(w, `{"generation":"5"}`)
 	}))
 	t.Cleanup(s.Close)
-	store := &gcs.Store{Bucket: "mirror", Endpoint: s.URL, Transport: &transport.Client{HTTP: s.Client(), Retries: -1}}
+	store := &gcs.Store{Bucket: "mirror", Endpoint: s.URL, Transport: &transport.Settings{HTTP: s.Client(), Retries: -1}}
 	if err := store.Write(t.Context(), "a.json", io.NewSectionReader(strings.NewReader("x"), 0, 1), ""); err == nil {
 		t.Error("Write with an answer of status 202: nil, want an error")
 	}

@@ -51,7 +51,7 @@ type Store struct {
 
 	// Transport has the settings of requests. Its Credentials are not used. Its Timeout does not apply to changes,
 	// which are repeated up to 5 times if its Retries is zero. If nil, the zero settings are used.
-	Transport *transport.Client
+	Transport *transport.Settings
 
 	// CacheControl, if not nil, returns the Cache-Control that a file is written with. If nil, it is "no-cache" for
 	// documents, which are all files but archives: without one, Google serves public objects stale for an hour.

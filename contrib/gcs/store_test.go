@@ -158,7 +158,7 @@ func TestStoreErrors(t *testing.T) {
 		"another token":        {func(g *gcs.Store) { g.Credentials = account(t, "wr0ng-s3cr3t") }, "Invalid Credentials"},
 		"no token":             {func(s *gcs.Store) { s.Credentials = nil }, "Anonymous caller"},
 		"a token that fails":   {func(s *gcs.Store) { s.Credentials = &google.Credentials{TokenSource: failing{}} }, "no metadata server"},
-		"no server":            {func(s *gcs.Store) { s.Endpoint = "https://127.0.0.1:1"; s.Transport = &transport.Client{Retries: -1} }, "refused"},
+		"no server":            {func(s *gcs.Store) { s.Endpoint = "https://127.0.0.1:1"; s.Transport = &transport.Settings{Retries: -1} }, "refused"},
 		"http":                 {func(s *gcs.Store) { s.Endpoint = "http://storage.example.com" }, "http"},
 		"a vetoed host":        {func(s *gcs.Store) { s.Transport.VetoHost = func(string) error { return errors.New("vetoed") } }, "vetoed"},
 		"a path of the server": {func(s *gcs.Store) { s.Endpoint += "/x" }, "https://HOST"},
@@ -263,7 +263,7 @@ func TestServerAnswers(t *testing.T) {
 		other := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w) }))
 		t.Cleanup(other.Close)
 		for what, do := range calls {
-			store := &gcs.Store{Bucket: "mirror", Credentials: s.account, Endpoint: other.URL, Transport: &transport.Client{HTTP: other.Client(), Retries: -1}}
+			store := &gcs.Store{Bucket: "mirror", Credentials: s.account, Endpoint: other.URL, Transport: &transport.Settings{HTTP: other.Client(), Retries: -1}}
 			err := do(t.Context(), store, "x")
 			if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrConflict) || strings.ContainsAny(err.Error(), "\x1b\u009b") || strings.Contains(err.Error(), "s3cr3t") {
 				t.Errorf("%s of an answer with %s: %v, want a printable error without a secret", what, name, err)
@@ -281,7 +281,7 @@ func TestServerAnswers(t *testing.T) {
 			fmt.Fprint(w, "{}")
 		}))
 		t.Cleanup(chunked.Close)
-		store := &gcs.Store{Bucket: "mirror", Endpoint: chunked.URL, Transport: &transport.Client{HTTP: chunked.Client(), Retries: -1}}
+		store := &gcs.Store{Bucket: "mirror", Endpoint: chunked.URL, Transport: &transport.Settings{HTTP: chunked.Client(), Retries: -1}}
 		if f, err := store.Open(t.Context(), "x"); want == "" && (err != nil || f.Size != 2 || f.Revision != "7") || want != "" && (err == nil || !strings.Contains(err.Error(), strings.Trim(want, "."))) {
 			t.Errorf("Open of an answer with %v: %+v, %v, want an error with %q", header, f, err, want)
 		} else if err == nil {
@@ -337,7 +337,7 @@ func TestHostile(t *testing.T) {
 	t.Parallel()
 	credentials := account(t, storagetest.Secret)
 	must.Do(t, storagetest.TestServer(t.Context(), func(url string, client *http.Client) storage.Store {
-		return &gcs.Store{Bucket: "mirror", Prefix: "m/", Credentials: credentials, Endpoint: url, Transport: &transport.Client{HTTP: client, Retries: -1}}
+		return &gcs.Store{Bucket: "mirror", Prefix: "m/", Credentials: credentials, Endpoint: url, Transport: &transport.Settings{HTTP: client, Retries: -1}}
 	}, func(objects []bucket.Object, token string) string {
 		items := []map[string]string{}
 		for _, o := range objects {

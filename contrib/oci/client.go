@@ -33,7 +33,7 @@ const (
 type Client struct {
 	// Transport has the settings of requests; the settings for archives hold for blobs. Its
 	// Credentials are not used. If nil, as in the zero Client, the zero settings are used.
-	Transport *transport.Client
+	Transport *transport.Settings
 
 	// Credential, if not nil, returns the credential for a repository "HOST[:PORT]/NAME". It
 	// is called once for each repository that needs a credential.
@@ -101,9 +101,9 @@ func (c *Client) repository(address string) (*remote.Repository, error) {
 }
 
 // settings returns the settings of requests.
-func (c *Client) settings() transport.Client {
+func (c *Client) settings() transport.Settings {
 	if c.Transport == nil {
-		return transport.Client{}
+		return transport.Settings{}
 	}
 	return *c.Transport
 }

@@ -62,7 +62,7 @@ provider_installation {
 
 // Fetch a module from a repository.
 func ExampleClient_FetchModule() {
-	client := &oci.Client{Transport: &transport.Client{HTTP: exampleRegistry()}} // only in this example
+	client := &oci.Client{Transport: &transport.Settings{HTTP: exampleRegistry()}} // only in this example
 	loc, err := module.ParseLocation("oci://oci.example.com/modules/vpc?tag=1.0.0")
 	if err != nil {
 		log.Fatal(err)

@@ -541,7 +541,7 @@ func FuzzManifest(f *testing.F) {
 			}
 			return resp, nil
 		})
-		c := &oci.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: answers}, Retries: -1}}
+		c := &oci.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: answers}, Retries: -1}}
 		pkg, err := c.Mirror(func(addrs.Provider) string { return "oci.test/p" }).ProviderPackage(t.Context(), alpha, v1, linux)
 		if err == nil && (pkg.SHA256.IsZero() || pkg.Size < 0) {
 			t.Errorf("ProviderPackage: %+v", pkg)

@@ -56,7 +56,7 @@ func newRegistry(t testing.TB) *fakeRegistry {
 
 // client returns an anonymous client that trusts the registry and never repeats requests.
 func (f *fakeRegistry) client() *oci.Client {
-	return &oci.Client{Transport: &transport.Client{HTTP: f.server.Client(), Retries: -1}}
+	return &oci.Client{Transport: &transport.Settings{HTTP: f.server.Client(), Retries: -1}}
 }
 
 func (f *fakeRegistry) authority() []byte {

@@ -19,7 +19,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// The defaults of transport.Client.
+// The defaults of transport.Settings.
 const (
 	defaultRetries = 2
 	defaultTimeout = 10 * time.Second
@@ -33,7 +33,7 @@ func (c *Client) http(has *atomic.Bool) *http.Client {
 	if settings.HTTP != nil {
 		*client = *settings.HTTP
 	}
-	g := &guard{Client: settings, has: has, next: cmp.Or[http.RoundTripper](client.Transport, http.DefaultTransport)}
+	g := &guard{Settings: settings, has: has, next: cmp.Or[http.RoundTripper](client.Transport, http.DefaultTransport)}
 	if client.Timeout > 0 {
 		g.Timeout = min(client.Timeout, cmp.Or(max(0, g.Timeout), client.Timeout))
 	}
@@ -82,7 +82,7 @@ func sentCredential(ctx context.Context) bool {
 
 // guard refuses requests that are not allowed, and ends requests that take too long.
 type guard struct {
-	transport.Client
+	transport.Settings
 	has  *atomic.Bool // without a credential, tokens are for anonymous users
 	next http.RoundTripper
 }

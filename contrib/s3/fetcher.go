@@ -34,12 +34,12 @@ type Fetcher struct {
 	Region string
 
 	// Hosts, if not nil, is called with the host of each location before a request is signed, in the
-	// form of VetoHost of [transport.Client]. An error refuses the location. If nil, only hosts of S3
+	// form of VetoHost of [transport.Settings]. An error refuses the location. If nil, only hosts of S3
 	// at amazonaws.com and amazonaws.com.cn are permitted.
 	Hosts func(host string) error
 
 	// Transport has the settings of requests. If nil, as in the zero Fetcher, the zero settings are used.
-	Transport *transport.Client
+	Transport *transport.Settings
 }
 
 var _ module.Fetcher = (*Fetcher)(nil)

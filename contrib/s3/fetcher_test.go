@@ -46,7 +46,7 @@ func store(t *testing.T, objects map[string]string) (host string, f *s3.Fetcher)
 	return host, &s3.Fetcher{
 		Region:      "eu-west-1",
 		Credentials: credentials.NewStaticCredentialsProvider("id", "s3cr3t", ""),
-		Transport:   &transport.Client{HTTP: server.Client()},
+		Transport:   &transport.Settings{HTTP: server.Client()},
 		Hosts: func(asked string) error {
 			if asked != host {
 				return fmt.Errorf("only %s", host)
@@ -133,7 +133,7 @@ func TestRefused(t *testing.T) {
 		{base + "a.zip", func(f *s3.Fetcher) { f.Hosts = nil }, s3.ErrHost, checksum.Limits{}},
 		{base + "a.zip", func(f *s3.Fetcher) {
 			veto := *f.Transport
-			f.Transport = &transport.Client{HTTP: veto.HTTP, VetoHost: func(string) error { return errors.New("vetoed") }}
+			f.Transport = &transport.Settings{HTTP: veto.HTTP, VetoHost: func(string) error { return errors.New("vetoed") }}
 		}, s3.ErrHost, checksum.Limits{}},
 		{base + "a.zip?aws_access_key_id=a&aws_access_key_secret=s3cr3t", nil, nil, checksum.Limits{}},
 		{"s3::https://" + host + "/modules", nil, nil, checksum.Limits{}},
@@ -187,8 +187,8 @@ func TestUnsigned(t *testing.T) {
 	t.Cleanup(plain.Close)
 	anyHost := func(string) error { return nil }
 	for name, f := range map[string]*s3.Fetcher{
-		secure.URL: {Hosts: anyHost, Transport: &transport.Client{HTTP: secure.Client()}},
-		plain.URL:  {Hosts: anyHost, Transport: &transport.Client{AllowHTTP: true}, Credentials: credentials.NewStaticCredentialsProvider("id", "s3cr3t", "")},
+		secure.URL: {Hosts: anyHost, Transport: &transport.Settings{HTTP: secure.Client()}},
+		plain.URL:  {Hosts: anyHost, Transport: &transport.Settings{AllowHTTP: true}, Credentials: credentials.NewStaticCredentialsProvider("id", "s3cr3t", "")},
 	} {
 		for _, path := range []string{"/modules/a%20b+c/%C3%B6.zip", "/modules/dir"} {
 			report := must.Get(download(t, f, "s3::"+name+path))(t)
@@ -198,7 +198,7 @@ func TestUnsigned(t *testing.T) {
 		}
 	}
 	// A version of the object stays in the request.
-	f := &s3.Fetcher{Hosts: anyHost, Transport: &transport.Client{HTTP: secure.Client()}}
+	f := &s3.Fetcher{Hosts: anyHost, Transport: &transport.Settings{HTTP: secure.Client()}}
 	if _, err := download(t, f, "s3::"+secure.URL+"/modules/a%20b+c/%C3%B6.zip?version=3"); err == nil || strings.Contains(err.Error(), "X-Amz") {
 		t.Errorf("version 3: %v, want an error of the server", err)
 	}

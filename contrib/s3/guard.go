@@ -51,9 +51,9 @@ func (f *Fetcher) allowed(o *object, u *url.URL) error {
 	return nil
 }
 
-func (f *Fetcher) settings() *transport.Client {
+func (f *Fetcher) settings() *transport.Settings {
 	if f.Transport == nil {
-		return &transport.Client{}
+		return &transport.Settings{}
 	}
 	return f.Transport
 }

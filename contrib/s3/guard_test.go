@@ -29,11 +29,11 @@ func signed(t *testing.T, server *httptest.Server) *s3.Fetcher {
 		Region:      "eu-west-1",
 		Credentials: credentials.NewStaticCredentialsProvider("id", "s3cr3t", ""),
 		Hosts:       func(string) error { return nil },
-		Transport:   &transport.Client{HTTP: server.Client(), Retries: -1},
+		Transport:   &transport.Settings{HTTP: server.Client(), Retries: -1},
 	}
 }
 
-// TestListRules: lists follow the rules of transport.Client, too.
+// TestListRules: lists follow the rules of transport.Settings, too.
 func TestListRules(t *testing.T) {
 	t.Parallel()
 	var elsewhere atomic.Int32
@@ -222,7 +222,7 @@ func TestForms(t *testing.T) {
 			asked := &recorder{}
 			f := &s3.Fetcher{
 				Credentials: credentials.NewStaticCredentialsProvider("id", "s3cr3t", ""),
-				Transport:   &transport.Client{HTTP: &http.Client{Transport: asked}, Retries: -1},
+				Transport:   &transport.Settings{HTTP: &http.Client{Transport: asked}, Retries: -1},
 			}
 			_, err := f.FetchModule(t.Context(), location(t, text), t.TempDir(), module.Options{})
 			if asked.got == "" && err != nil {
@@ -278,7 +278,7 @@ func TestRegion(t *testing.T) {
 	} {
 		f := &s3.Fetcher{
 			Credentials: credentials.NewStaticCredentialsProvider("id", "s3cr3t", ""),
-			Transport:   &transport.Client{HTTP: &http.Client{Transport: answers{answer}}, Retries: -1},
+			Transport:   &transport.Settings{HTTP: &http.Client{Transport: answers{answer}}, Retries: -1},
 		}
 		want := "s3.REGION.amazonaws.com"
 		if key == "dir" {

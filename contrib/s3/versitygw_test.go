@@ -94,7 +94,7 @@ func TestPublicBucketOfARealServer(t *testing.T) {
 		}
 	}
 	must.Do(t, err)
-	public := &s3.Fetcher{Hosts: func(string) error { return nil }, Transport: &transport.Client{HTTP: client, Retries: -1}}
+	public := &s3.Fetcher{Hosts: func(string) error { return nil }, Transport: &transport.Settings{HTTP: client, Retries: -1}}
 	private := &s3.Fetcher{Region: "us-east-1", Hosts: public.Hosts, Transport: public.Transport, Credentials: signer}
 	stranger := &s3.Fetcher{Region: "us-east-1", Hosts: public.Hosts, Transport: public.Transport, Credentials: credentials.NewStaticCredentialsProvider("stranger", "s3cr3t", "")}
 	paths := []string{"/modules/a%20b+c/%C3%B6.zip", "/modules/dir"}

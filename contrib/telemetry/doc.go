@@ -1,7 +1,7 @@
 // Package telemetry reports requests and operations as OpenTelemetry spans and metrics. It is experimental.
 //
 //	t, err := telemetry.New(tracerProvider, meterProvider)
-//	registry := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: t.Transport(nil)}}}
+//	registry := &regclient.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: t.Transport(nil)}}}
 //	ctx, span := t.Start(ctx, "init")
 //	defer span.End()
 //	installer := &install.Installer{Source: t.Source(registry), Dir: dir, Progress: t.Progress(ctx, nil)}

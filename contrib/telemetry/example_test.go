@@ -36,7 +36,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	registry := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: t.Transport(reg)}}}
+	registry := &regclient.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: t.Transport(reg)}}}
 	ctx, span := t.Start(context.Background(), "init")
 	installer := &install.Installer{
 		Source: t.Source(registry), Dir: &install.Dir{Path: dir},

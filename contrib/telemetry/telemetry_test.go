@@ -197,7 +197,7 @@ func TestDelayIsNoTimeout(t *testing.T) {
 		reg := regtest.New("registry.example.com")
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
 		limits := &throttle.Transport{Base: reg, PerSecond: 1.0 / 60, Burst: 1}
-		client := &regclient.Client{Transport: &transport.Client{
+		client := &regclient.Client{Transport: &transport.Settings{
 			HTTP: &http.Client{Transport: newRecorder(t).Transport(limits)}, Timeout: 5 * time.Second, Retries: -1,
 		}}
 		start := time.Now()
@@ -246,7 +246,7 @@ func TestModules(t *testing.T) {
 	r := newRecorder(t)
 	reg := regtest.New("registry.example.com")
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "1.0.0", Files: map[string]string{"main.tf": ""}})
-	src := r.ModuleSource(&regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: r.Transport(reg)}}})
+	src := r.ModuleSource(&regclient.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: r.Transport(reg)}}})
 	ctx, span := r.Start(t.Context(), "download")
 	_, err := module.Download(ctx, src, module.Request{Source: addrs.MustParseModuleSource("registry.example.com/acme/network/aws"), Dir: filepath.Join(t.TempDir(), "m")}, module.Options{})
 	telemetry.End(span, err)
@@ -280,7 +280,7 @@ func TestAccess(t *testing.T) {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: []string{"linux_amd64"}})
 	var seen []access.Entry
 	h := &regserve.Handler{
-		Providers: &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, Host: svchost.MustParse("registry.example.com"),
+		Providers: &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}, Host: svchost.MustParse("registry.example.com"),
 		Access: r.Access(func(_ context.Context, e access.Entry) { seen = append(seen, e) }),
 	}
 	for _, path := range []string{"versions", "versions", "1.0.0/download/linux/amd64/archive.zip", "2.0.0/download/linux/amd64"} {
@@ -327,7 +327,7 @@ func TestSourceUnwraps(t *testing.T) {
 		const home, archive = "registry.example.com/acme/alpha", "/terraform-provider-alpha_1.0.0_linux_amd64.zip"
 		reg, dir := regtest.New("registry.example.com"), t.TempDir()
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}})
-		client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+		client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}
 		m := must.Get(mirrordir.Open(dir))(t)
 		none := filepath.Join(t.TempDir(), "missing") // for temporary files, so that there can be none
 		h := &mirrorserve.Handler{Source: wrap(&mirrorserve.Cache{Source: client, Mirror: m}), TempDir: none}

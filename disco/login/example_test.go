@@ -27,7 +27,7 @@ func ExampleClient_Login() {
 	}
 	defer os.RemoveAll(dir)
 	file := auth.CredentialsFile{Path: filepath.Join(dir, "credentials.tfrc.json")}
-	client := &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Store: file, Open: reg.Browse}
+	client := &login.Client{Transport: &transport.Settings{HTTP: reg.Client()}, Store: file, Open: reg.Browse}
 
 	ctx, host := context.Background(), svchost.MustParse("registry.example.com")
 	result, err := client.Login(ctx, host)
@@ -52,7 +52,7 @@ func ExampleUnsupportedError() {
 	reg := regtest.New("registry.example.com")
 	reg.Services = map[string]any{"modules.v1": "/v1/modules/", "tfe.v2": "/api/v2/"}
 
-	client := &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
+	client := &login.Client{Transport: &transport.Settings{HTTP: reg.Client()}, Open: reg.Browse}
 	_, err := client.Login(context.Background(), svchost.MustParse("registry.example.com"))
 	if unsupported, ok := errors.AsType[*login.UnsupportedError](err); ok {
 		fmt.Println("create a token at", unsupported.TokensURL)
@@ -70,7 +70,7 @@ func ExampleRefusedError() {
 		doc["error"] = "access_denied"
 	}})
 
-	client := &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
+	client := &login.Client{Transport: &transport.Settings{HTTP: reg.Client()}, Open: reg.Browse}
 	_, err := client.Login(context.Background(), svchost.MustParse("registry.example.com"))
 	fmt.Println(err)
 	refused, ok := errors.AsType[*login.RefusedError](err)

@@ -36,7 +36,7 @@ func registry(l regtest.Login) *regtest.Registry {
 
 // client returns a client for reg whose Open plays the user.
 func client(reg *regtest.Registry) *login.Client {
-	return &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
+	return &login.Client{Transport: &transport.Settings{HTTP: reg.Client()}, Open: reg.Browse}
 }
 
 // server returns a registry with an identity server, and its client.

@@ -32,7 +32,7 @@ type Client struct {
 
 	// Transport has the settings of requests; it may be nil. Its AllowHTTP does not permit http for
 	// the URLs of the service. Its VetoHost is not called for the login page.
-	Transport *transport.Client
+	Transport *transport.Settings
 
 	// Hosts caches the services of hosts. If nil, each login discovers them.
 	Hosts *disco.Hosts

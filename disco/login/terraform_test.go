@@ -46,7 +46,7 @@ func realClient(t *testing.T, program string) {
 
 	reg.Reset()
 	ours := auth.CredentialsFile{Path: filepath.Join(t.TempDir(), "credentials.tfrc.json")}
-	c := &login.Client{Transport: &transport.Client{HTTP: srv.Client()}, Open: srv.Browse, Store: ours}
+	c := &login.Client{Transport: &transport.Settings{HTTP: srv.Client()}, Open: srv.Browse, Store: ours}
 	must.Get(c.Login(t.Context(), local))(t)
 	same(t, "page", page.Query, one(t, reg, regtest.LoginAuthz).Query)
 	same(t, "exchange", exchange.Form.Encode(), one(t, reg, regtest.LoginToken).Form.Encode())

@@ -16,7 +16,7 @@ import (
 var defaultPorts = map[string]string{"https": "443", "http": "80", "ssh": "22", "git": "9418"}
 
 // Canonical returns the host of u as "host" or "host:port" in one form for all spellings, for checks such as VetoHost of
-// [github.com/tofureg/tofureg/transport.Client]:
+// [github.com/tofureg/tofureg/transport.Settings]:
 // names in lower-case ASCII, IP addresses in the form of [netip.Addr] without a zone, IPv4
 // addresses in IPv6 form as IPv4, and no default port. The result urlHost is the same with the
 // zone, for the URL to request.

@@ -78,7 +78,7 @@ func TestPartly(t *testing.T) {
 	t.Parallel()
 	o := must.Get(parseArgs([]string{"-dir", t.TempDir()}, io.Discard))(t)
 	registry := embeddedRegistry(o)
-	source := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client(), Retries: -1}}
+	source := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client(), Retries: -1}}
 	registry.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "dns", Status: 404})
 	var out strings.Builder
 	if err := ensure(t.Context(), o, source, &out); !errors.Is(err, failure.ErrNotFound) || strings.Contains(out.String(), "ready      registry.example.com/acme/dns") {

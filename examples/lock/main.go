@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if o.embedded {
 		return demonstrate(ctx, o, out, terminal)
 	}
-	web := &transport.Client{Credentials: auth.Environ(os.Environ())}
+	web := &transport.Settings{Credentials: auth.Environ(os.Environ())}
 	return update(ctx, o, &regclient.Client{Transport: web}, out, terminal)
 }
 
@@ -55,7 +55,7 @@ func demonstrate(ctx context.Context, o options, out, terminal io.Writer) error 
 	}
 	defer os.RemoveAll(dir)
 	o.file = filepath.Join(dir, lockfile.Name)
-	web := &transport.Client{HTTP: embeddedRegistry(o).Client()}
+	web := &transport.Settings{HTTP: embeddedRegistry(o).Client()}
 	if err := update(ctx, o, &regclient.Client{Transport: web}, out, terminal); err != nil {
 		return err
 	}

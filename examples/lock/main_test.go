@@ -65,7 +65,7 @@ func TestUpdate(t *testing.T) {
 	for _, version := range []string{"1.0.0", "1.1.0", "2.0.0"} {
 		registry.AddProvider(regtest.Provider{Address: "acme/dns", Version: version})
 	}
-	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
 	dir := t.TempDir()
 	file := filepath.Join(dir, lockfile.Name)
 	const old = "# Ours.\n\n# Do not upgrade.\nprovider \"registry.example.com/acme/dns\" {\n  version = \"1.0.0\"\n}\n"
@@ -112,12 +112,12 @@ func TestIncomplete(t *testing.T) {
 		platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64")},
 	}
 	var out strings.Builder
-	err := update(t.Context(), o, &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}, &out, io.Discard)
+	err := update(t.Context(), o, &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}, &out, io.Discard)
 	if !errors.Is(err, failure.ErrNotFound) || !strings.Contains(out.String(), "linux_amd64, signed") {
 		t.Errorf("%v\n%s", err, &out)
 	}
 	o.platforms[1] = addrs.MustParsePlatform("plan9_mips")
-	if err := update(t.Context(), o, &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}, &out, io.Discard); !errors.Is(err, provider.ErrNoPlatform) {
+	if err := update(t.Context(), o, &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}, &out, io.Discard); !errors.Is(err, provider.ErrNoPlatform) {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(o.file); !os.IsNotExist(err) {
@@ -151,7 +151,7 @@ func TestTakenOver(t *testing.T) {
 		registry := regtest.New("registry.example.com")
 		registry.AddProvider(regtest.Provider{Address: "acme/dns", Files: map[string]string{"README": readme}})
 		o := must.Get(parseArgs([]string{"-lockfile", file, "-platform", "linux_amd64", "registry.example.com/acme/dns"}, io.Discard))(t)
-		err := update(t.Context(), o, &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}, io.Discard, io.Discard)
+		err := update(t.Context(), o, &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}, io.Discard, io.Discard)
 		if errors.Is(err, verify.ErrOtherRelease) != (i == 1) {
 			t.Errorf("%s registry: update returned %v", readme, err)
 		}
@@ -161,7 +161,7 @@ func TestTakenOver(t *testing.T) {
 		// An entry whose hashes cannot be read accepts no other ones either.
 		damaged := "provider \"registry.example.com/acme/dns\" {\n  version = \"1.0.0\"\n  hashes = [\"zh:12\"]\n}\n"
 		must.Do(t, os.WriteFile(file, []byte(damaged), 0o644))
-		err = update(t.Context(), o, &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}, io.Discard, io.Discard)
+		err = update(t.Context(), o, &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}, io.Discard, io.Discard)
 		if data, _ := os.ReadFile(file); !errors.Is(err, lockfile.ErrUnreadable) || string(data) != damaged {
 			t.Errorf("with unreadable hashes, update returned %v; the file is\n%s", err, data)
 		}

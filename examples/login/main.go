@@ -81,7 +81,7 @@ func likeCLI(ctx context.Context, client *login.Client, host svchost.Hostname) e
 func embed(client *login.Client, host svchost.Hostname, out io.Writer) {
 	server := regtest.New(host.String())
 	server.Login = &regtest.Login{ExpiresIn: 24 * time.Hour}
-	client.Transport = &transport.Client{HTTP: server.Client()}
+	client.Transport = &transport.Settings{HTTP: server.Client()}
 	client.Open = func(url string) error {
 		fmt.Fprintf(out, "page       %s\n", url)
 		return server.Browse(url)

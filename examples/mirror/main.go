@@ -31,9 +31,9 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if err != nil {
 		return program.Wrong(usage, err)
 	}
-	web := &transport.Client{Credentials: auth.Environ(os.Environ())}
+	web := &transport.Settings{Credentials: auth.Environ(os.Environ())}
 	if o.embedded {
-		web = &transport.Client{HTTP: embeddedRegistry(o).Client()}
+		web = &transport.Settings{HTTP: embeddedRegistry(o).Client()}
 	}
 	registry := &regclient.Client{Transport: web}
 	wants, err := choose(ctx, registry, o, out)

@@ -307,7 +307,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		all.Go(func() {
 			host := svchost.MustParse(c.host)
 			tokens := auth.Static(map[svchost.Hostname]auth.Token{host: must.Get(auth.NewToken(token))(t)})
-			client := &regclient.Client{Transport: &transport.Client{HTTP: c.client, Credentials: tokens}}
+			client := &regclient.Client{Transport: &transport.Settings{HTTP: c.client, Credentials: tokens}}
 			p := must.Get(addrs.NewProvider(host, "other", name))(t)
 			pkg, err := provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{addrs.CurrentPlatform()}})
 			if asked.Add(1) == 6 { // when half of them download

@@ -35,9 +35,9 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if err != nil {
 		return program.Wrong(usage, err)
 	}
-	web := &transport.Client{Credentials: auth.Environ(os.Environ())}
+	web := &transport.Settings{Credentials: auth.Environ(os.Environ())}
 	if o.embedded {
-		web = &transport.Client{HTTP: embeddedRegistry(o.provider).Client()}
+		web = &transport.Settings{HTTP: embeddedRegistry(o.provider).Client()}
 	}
 	discovery := &disco.Client{Transport: web, Hosts: new(disco.Hosts)}
 	registry := &regclient.Client{Transport: web, Hosts: discovery.Hosts}

@@ -69,7 +69,7 @@ func TestNothingLeft(t *testing.T) {
 	p := addrs.MustParseProvider("registry.example.com/acme/demo")
 	registry := embeddedRegistry(p)
 	registry.AddFault(regtest.Fault{Kind: regtest.Signature, Raw: []byte("nonsense")})
-	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
 	pkg := must.Get(provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, provider.Need{}))(t)
 	if err := fetch(t.Context(), client, pkg, "", io.Discard, io.Discard); !errors.Is(err, verify.ErrBadSignature) {
 		t.Errorf("%v, want ErrBadSignature", err)

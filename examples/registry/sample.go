@@ -21,7 +21,7 @@ func build(ctx context.Context, dir string) (regdir.Release, error) {
 	demo, version := addrs.MustParseProvider(host+"/acme/demo"), addrs.MustParseVersion("1.0.0")
 	sample := regtest.New(host)
 	sample.AddProvider(regtest.Provider{Address: demo.String(), Version: version.String(), Platforms: []string{addrs.CurrentPlatform().String()}})
-	client := &regclient.Client{Transport: &transport.Client{HTTP: sample.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: sample.Client()}}
 	release := regdir.Release{
 		Provider: demo, Version: version, Keys: []verify.Key{sample.Key().Public()},
 		Sums:     filepath.Join(dir, "terraform-provider-demo_1.0.0_SHA256SUMS"),

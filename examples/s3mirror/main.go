@@ -33,7 +33,7 @@ import (
 )
 
 func main() {
-	registry := &regclient.Client{Transport: &transport.Client{Credentials: auth.Environ(os.Environ())}}
+	registry := &regclient.Client{Transport: &transport.Settings{Credentials: auth.Environ(os.Environ())}}
 	key := credentials.NewStaticCredentialsProvider(os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN"))
 	program.Main("s3mirror", func(ctx context.Context, args []string, out, terminal io.Writer) error {
 		return run(ctx, args, registry, key, out, terminal)

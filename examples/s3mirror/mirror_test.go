@@ -60,7 +60,7 @@ func newRegistry() *regclient.Client {
 	registry.AddProvider(regtest.Provider{
 		Address: "acme/random", Version: "1.0.0", Platforms: []string{"linux_amd64", "darwin_arm64"},
 	})
-	return &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+	return &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
 }
 
 // TestMirror: a package goes from a registry into the bucket, and from there through the
@@ -83,7 +83,7 @@ func TestMirror(t *testing.T) {
 	mirror := &mirrordir.Mirror{Store: &store.Store{Client: newClient(bucket.URL, "us-east-1", testKey()), Bucket: "mirror", AllowHTTP: true}}
 	server := httptest.NewTLSServer(&mirrorserve.Handler{Source: mirror, Archive: mirror.ArchiveLink})
 	t.Cleanup(server.Close)
-	client := &mirrorclient.Client{BaseURL: server.URL, Transport: &transport.Client{HTTP: server.Client(), AllowHTTP: true}}
+	client := &mirrorclient.Client{BaseURL: server.URL, Transport: &transport.Settings{HTTP: server.Client(), AllowHTTP: true}}
 	versions, err := client.ProviderVersions(t.Context(), random)
 	if err != nil || len(versions.List) != 1 {
 		t.Fatalf("versions %+v, %v", versions, err)

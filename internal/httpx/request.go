@@ -29,13 +29,13 @@ const (
 	defaultRedirects = 10
 )
 
-// Client makes requests with the settings of a transport.Client.
-type Client transport.Client
+// Client makes requests with the settings of a transport.Settings.
+type Client transport.Settings
 
 // New returns a Client with the settings of t. If t is nil, it is the zero Client.
-func New(t *transport.Client) *Client {
+func New(t *transport.Settings) *Client {
 	if t == nil {
-		t = &transport.Client{}
+		t = &transport.Settings{}
 	}
 	return (*Client)(t)
 }

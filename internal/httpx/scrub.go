@@ -130,7 +130,7 @@ func (x secrets) scrub(err error) error {
 }
 
 const certificateHint = "; to trust a private authority, add it to TLSClientConfig.RootCAs of the Transport in HTTP " +
-	"of transport.Client, or (not on Windows and macOS) set SSL_CERT_FILE to its PEM file"
+	"of transport.Settings, or (not on Windows and macOS) set SSL_CERT_FILE to its PEM file"
 
 // scrubbedError replaces the text of err. errors.Is and errors.As match err. There is no Unwrap, and
 // As does not match a *url.Error, so that a program that prints wrapped errors prints no secrets.

@@ -151,7 +151,7 @@ func TestCertificates(t *testing.T) {
 	if !errors.As(err, &unknown) || unknown.Cert == nil || e.Attempts != 1 {
 		t.Errorf("unknown authority: %v", err)
 	}
-	for _, want := range []string{"unknown authority", "TLSClientConfig.RootCAs", "SSL_CERT_FILE", "HTTP of transport.Client"} {
+	for _, want := range []string{"unknown authority", "TLSClientConfig.RootCAs", "SSL_CERT_FILE", "HTTP of transport.Settings"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}

@@ -167,7 +167,7 @@ func fromMirror(ctx context.Context, lock *lockfile.File, mirror *mirrorclient.C
 	return provider.Download(ctx, mirror, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.DownloadOptions{Policy: policy})
 }
 
-func logIn(ctx context.Context, web *transport.Client, host svchost.Hostname, file auth.CredentialsFile, open func(url string) error) error {
+func logIn(ctx context.Context, web *transport.Settings, host svchost.Hostname, file auth.CredentialsFile, open func(url string) error) error {
 	web.Credentials = auth.Chain(auth.Environ(os.Environ()), file)
 	token, err := web.Credentials.Token(ctx, host)
 	if err != nil || !token.IsZero() {
@@ -186,7 +186,7 @@ func TestNewest(t *testing.T) {
 		}
 		reg.AddFault(regtest.Fault{Kind: regtest.Versions, Status: http.StatusServiceUnavailable, First: 1})
 
-		version, err := newest(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}})
+		version, err := newest(t.Context(), &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}})
 		if err != nil || version.String() != "3.6.3" {
 			t.Errorf("newest returns %s, %v; want 3.6.3", version, err)
 		}
@@ -196,10 +196,10 @@ func TestNewest(t *testing.T) {
 	})
 }
 
-func cachedAndThrottled(dir string, base http.RoundTripper) *transport.Client {
+func cachedAndThrottled(dir string, base http.RoundTripper) *transport.Settings {
 	throttled := &throttle.Transport{Base: base, PerSecond: 20, Parallel: 8}
 	cached := &doccache.Transport{Base: throttled, Dir: dir, FreshFor: time.Minute, StaleIfError: time.Hour}
-	return &transport.Client{HTTP: &http.Client{Transport: cached}, UserAgent: "example-tool/1.0"}
+	return &transport.Settings{HTTP: &http.Client{Transport: cached}, UserAgent: "example-tool/1.0"}
 }
 
 func fillMirror(ctx context.Context, registry provider.Source, lock *lockfile.File, dir string) error {

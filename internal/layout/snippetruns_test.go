@@ -45,7 +45,7 @@ func snippetRegistry() (*regtest.Registry, *regclient.Client) {
 	for _, version := range []string{"3.5.9", "3.6.3", "4.0.0"} {
 		reg.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: version, Platforms: platforms})
 	}
-	return reg, &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	return reg, &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 }
 
 var (
@@ -113,7 +113,7 @@ func TestSnippetModule(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New("registry.opentofu.org")
 	release := reg.AddModule(regtest.Module{Address: "terraform-aws-modules/iam/aws", Version: "5.2.0", Files: map[string]string{"modules/iam-user/main.tf": "# empty\n"}})
-	registry := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	registry := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 	h1 := must.Get(fetchModule(t.Context(), registry, filepath.Join(t.TempDir(), "iam")))(t)
 	if h1.String() != fmt.Sprint(release.H1()) {
 		t.Errorf("h1 is %s, want %s", h1, release.H1())
@@ -147,7 +147,7 @@ func TestSnippetLockAndCheck(t *testing.T) {
 func TestSnippetMirrors(t *testing.T) {
 	t.Parallel()
 	reg, registry := snippetRegistry()
-	mirror := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client()}}
+	mirror := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Settings{HTTP: reg.Client()}}
 	report, err := fromMirror(t.Context(), &lockfile.File{}, mirror, t.TempDir())
 	if err != nil || report.Trust != verify.Checked {
 		t.Errorf("without a lock file: report %v, error %v, want %v", report, err, verify.Checked)
@@ -173,7 +173,7 @@ func TestSnippetLogIn(t *testing.T) {
 	reg := regtest.New("registry.example.com")
 	reg.Login = &regtest.Login{}
 	file := auth.CredentialsFile{Path: filepath.Join(t.TempDir(), "credentials.tfrc.json")}
-	web, host := &transport.Client{HTTP: reg.Client()}, svchost.MustParse("registry.example.com")
+	web, host := &transport.Settings{HTTP: reg.Client()}, svchost.MustParse("registry.example.com")
 	for range 2 {
 		must.Do(t, logIn(t.Context(), web, host, file, reg.Browse))
 	}
@@ -201,12 +201,12 @@ func TestSnippetPrivateRegistry(t *testing.T) {
 	t.Parallel()
 	upstream := regtest.New("registry.opentofu.org")
 	upstream.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}})
-	source := &regclient.Client{Transport: &transport.Client{HTTP: upstream.Client()}}
+	source := &regclient.Client{Transport: &transport.Settings{HTTP: upstream.Client()}}
 	server := httptest.NewTLSServer(privateRegistry(source, source, "secret"))
 	defer server.Close()
 	host := svchost.MustParse(strings.TrimPrefix(server.URL, "https://"))
 	for token, want := range map[string]error{"secret": nil, "guess": failure.ErrUnauthorized} {
-		web := &transport.Client{HTTP: server.Client(), Credentials: auth.MustNewToken(token).For(host)}
+		web := &transport.Settings{HTTP: server.Client(), Credentials: auth.MustNewToken(token).For(host)}
 		alpha := must.Get(addrs.NewProvider(host, "acme", "alpha"))(t)
 		registry := &regclient.Client{Transport: web}
 		pkg, err := provider.Find(t.Context(), registry, alpha, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}})
@@ -223,7 +223,7 @@ func TestSnippetOwnSource(t *testing.T) {
 	t.Parallel()
 	upstream := regtest.New("registry.opentofu.org")
 	upstream.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})
-	from := &regclient.Client{Transport: &transport.Client{HTTP: upstream.Client()}}
+	from := &regclient.Client{Transport: &transport.Settings{HTTP: upstream.Client()}}
 	linux := addrs.MustParsePlatform("linux_amd64")
 	pkg := must.Get(from.ProviderPackage(t.Context(), addrs.MustParseProvider("acme/alpha"), addrs.MustParseVersion("1.2.0"), linux))(t)
 	ev := must.Get(from.Evidence(t.Context(), pkg))(t)
@@ -237,7 +237,7 @@ func TestSnippetOwnSource(t *testing.T) {
 	server := httptest.NewTLSServer(privateRegistry(source, nil, "secret"))
 	defer server.Close()
 	host := svchost.MustParse(strings.TrimPrefix(server.URL, "https://"))
-	registry := &regclient.Client{Transport: &transport.Client{HTTP: server.Client(), Credentials: auth.MustNewToken("secret").For(host)}}
+	registry := &regclient.Client{Transport: &transport.Settings{HTTP: server.Client(), Credentials: auth.MustNewToken("secret").For(host)}}
 	for name, want := range map[string]error{"alpha": nil, "beta": failure.ErrNotFound} {
 		p := must.Get(addrs.NewProvider(host, "acme", name))(t)
 		found, err := provider.Find(t.Context(), registry, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
@@ -260,7 +260,7 @@ func TestSnippetCacheServer(t *testing.T) {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha"})
 	server := httptest.NewTLSServer(must.Get(cacheServer(registry, t.TempDir()))(t))
 	defer server.Close()
-	mirror := &mirrorclient.Client{BaseURL: server.URL + "/providers/", Transport: &transport.Client{HTTP: server.Client()}}
+	mirror := &mirrorclient.Client{BaseURL: server.URL + "/providers/", Transport: &transport.Settings{HTTP: server.Client()}}
 	for range 2 {
 		must.Get(fromMirror(t.Context(), &lockfile.File{}, mirror, t.TempDir()))(t)
 	}
@@ -288,7 +288,7 @@ func TestSnippetErrors(t *testing.T) {
 	} {
 		reg, _ := snippetRegistry()
 		reg.AddFault(test.fault)
-		registry := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+		registry := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}
 		_, err := registry.ProviderPackage(t.Context(), addrs.MustParseProvider(test.provider), addrs.MustParseVersion(test.version), addrs.MustParsePlatform("plan9_mips"))
 		if got := explain(err); !strings.HasPrefix(got, test.want) {
 			t.Errorf("%s %s, fault %+v: %q, want %q; error %v", test.provider, test.version, test.fault, got, test.want, err)
@@ -302,7 +302,7 @@ func TestSnippetProxyWithCooldown(t *testing.T) {
 	reg.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: "3.6.3"})
 	reg.AddProvider(regtest.Provider{Address: "acme/own", Version: "1.0.0"})
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "2.0.0", Discovered: "2026-04-14T00:00:00Z"})
-	proxy := proxyWithCooldown(&regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, t.TempDir(), time.Now())
+	proxy := proxyWithCooldown(&regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}, t.TempDir(), time.Now())
 	wants := map[string]string{"providers/hashicorp/random": "3.6.3", "providers/acme/own": "1.0.0", "modules/acme/network/aws": "2.0.0"}
 	for range 2 { // the second time with new versions, which are held back
 		for path, version := range wants {
@@ -334,7 +334,7 @@ func TestSnippetCopyLocked(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New("registry.example.com")
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "2.0.0"})
-	upstream := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	upstream := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 	registry := &regdir.Registry{Store: &storage.Memory{}, Host: svchost.MustParse("registry.example.com")}
 	network := addrs.MustParseModule("registry.example.com/acme/network/aws")
 	var lock modules.File

@@ -47,7 +47,7 @@ func NewRegistry(t testing.TB) (*regtest.Registry, *regclient.Client) {
 
 // Client returns a client of a registry that does not repeat requests.
 func Client(reg *regtest.Registry) *regclient.Client {
-	return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+	return &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}
 }
 
 // Names returns the platforms as text.

@@ -19,7 +19,7 @@ import (
 func ExampleDir() {
 	registry := regtest.New("registry.example.com")
 	registry.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3"})
-	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
 
 	dir, err := os.MkdirTemp("", "example-")
 	if err != nil {

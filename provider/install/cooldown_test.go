@@ -28,7 +28,7 @@ func aged() (plain, ruled provider.Source) {
 		}
 		reg.AddProvider(p)
 	}
-	plain = &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+	plain = &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}
 	return plain, &cooldown.Providers{Source: plain, Rule: cooldown.Rule{Age: 7 * 24 * time.Hour}}
 }
 

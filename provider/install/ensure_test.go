@@ -78,11 +78,11 @@ func numbered(i int) addrs.Provider {
 
 // registry returns a client of the site's registry, and mirror one of its mirror.
 func (s *site) registry() provider.Source {
-	return &regclient.Client{Transport: &transport.Client{HTTP: s.Client(), Retries: -1}}
+	return &regclient.Client{Transport: &transport.Settings{HTTP: s.Client(), Retries: -1}}
 }
 
 func (s *site) mirror() provider.Source {
-	return &mirrorclient.Client{BaseURL: s.MirrorURL(), Transport: &transport.Client{HTTP: s.Client(), Retries: -1}}
+	return &mirrorclient.Client{BaseURL: s.MirrorURL(), Transport: &transport.Settings{HTTP: s.Client(), Retries: -1}}
 }
 
 // ensure resets the record of requests and calls Ensure, which must succeed.

@@ -30,7 +30,7 @@ func ExampleDir_Install() {
 	defer os.RemoveAll(plugins)
 
 	ctx := context.Background()
-	source := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+	source := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
 	need := provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
 	pkg, err := provider.Find(ctx, source, addrs.MustParseProvider("registry.example.com/acme/alpha"), addrs.MustParseProviderConstraint("~> 1.0"), need)
 	if err != nil {
@@ -91,7 +91,7 @@ func ExampleInstaller_Ensure() {
 	random := addrs.MustParseProvider("hashicorp/random")
 	requirements := map[addrs.Provider]addrs.ProviderConstraint{random: addrs.MustParseProviderConstraint("~> 3.6")}
 	installer := &install.Installer{
-		Source:        &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}},
+		Source:        &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}},
 		Dir:           &install.Dir{Path: filepath.Join(project, ".terraform", "providers")},
 		Platform:      addrs.MustParsePlatform("linux_amd64"),
 		LockPlatforms: []addrs.Platform{addrs.MustParsePlatform("darwin_arm64")},
@@ -119,7 +119,7 @@ func ExampleLock() {
 	registry := regtest.New("registry.opentofu.org") // instead of the real one
 	registry.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: "3.6.0"})
 	registry.AddProvider(regtest.Provider{Address: "hashicorp/null", Version: "3.2.4"})
-	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
 
 	requirements := map[addrs.Provider]addrs.ProviderConstraint{
 		addrs.MustParseProvider("hashicorp/random"): addrs.MustParseProviderConstraint("~> 3.6"),
@@ -165,7 +165,7 @@ func ExampleCheckEntry() {
 		}
 	}
 
-	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
 	policy := verify.Policy{Fingerprints: verify.NewFingerprints(acme.Fingerprint())}
 	for e := range lock.All() {
 		check, err := install.CheckEntry(context.Background(), client, e, policy)
@@ -191,7 +191,7 @@ func ExampleInstaller_Plan() {
 	registry := regtest.New("registry.example.com") // instead of a real one
 	registry.AddProvider(regtest.Provider{Address: "acme/cloud", Version: "1.0.0"})
 	installer := &install.Installer{
-		Source:   &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}},
+		Source:   &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}},
 		Dir:      &install.Dir{Path: "providers"},
 		Platform: addrs.MustParsePlatform("linux_amd64"),
 	}

@@ -55,7 +55,7 @@ func newOffer(t testing.TB, p regtest.Provider) *offer {
 	}
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(p)
-	o := &offer{reg: reg, src: &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}}
+	o := &offer{reg: reg, src: &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}}
 	o.pkg = o.find(t, addrs.MustParseProvider(p.Address), addrs.MustParseVersion(p.Version), addrs.MustParsePlatform(p.Platforms[0]))
 	return o
 }

@@ -158,7 +158,7 @@ func (r role) source() *regclient.Client {
 		},
 	}
 	// No limit of time, because the server waits until the slowest process has started.
-	return &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: dialer}, Timeout: -1, Idle: -1}}
+	return &regclient.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: dialer}, Timeout: -1, Idle: -1}}
 }
 
 // TestChild is the child process. Without a role it does nothing.
@@ -221,7 +221,7 @@ func (r role) one(ctx context.Context, src *regclient.Client, name string) error
 func (s *fleetServer) lock(t *testing.T) map[string][]checksum.Hash {
 	t.Helper()
 	d := newDir(t)
-	src := &regclient.Client{Transport: &transport.Client{HTTP: s.reg.Client()}}
+	src := &regclient.Client{Transport: &transport.Settings{HTTP: s.reg.Client()}}
 	accept := map[string][]checksum.Hash{}
 	for _, name := range fleet {
 		pkg := must.Get(src.ProviderPackage(t.Context(), fleetProvider(name), v1, linux))(t)

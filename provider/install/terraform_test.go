@@ -37,7 +37,7 @@ func listen(t *testing.T, reg *regtest.Registry) *listening {
 	t.Helper()
 	server := must.Get(reg.ServeTLS())(t)
 	t.Cleanup(server.Close)
-	in := &install.Installer{Source: &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}, Dir: newDir(t)}
+	in := &install.Installer{Source: &regclient.Client{Transport: &transport.Settings{HTTP: server.Client()}}, Dir: newDir(t)}
 	return &listening{reg: reg, server: server, in: in, wants: map[string]string{}, want: requirements{}}
 }
 

@@ -147,7 +147,7 @@ func ExampleFile_All() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
 	for e := range lock.All() {
 		versions, err := client.ProviderVersions(context.Background(), e.Provider)
 		if err != nil {

@@ -18,7 +18,7 @@ func Example() {
 	upstream := regtest.New("registry.example.com")
 	upstream.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: []string{"linux_amd64"}})
 	registry := &regserve.Handler{
-		Providers: &regclient.Client{Transport: &transport.Client{HTTP: upstream.Client()}},
+		Providers: &regclient.Client{Transport: &transport.Settings{HTTP: upstream.Client()}},
 		Host:      svchost.MustParse("registry.example.com"),
 		Access: func(_ context.Context, e access.Entry) {
 			fmt.Println(e.Kind, e.Subject(), e.Status, e.Cache)

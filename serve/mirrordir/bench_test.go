@@ -86,7 +86,7 @@ func overTLS(b *testing.B, reg *regtest.Registry) provider.Source {
 		},
 	}
 	b.Cleanup(dialer.CloseIdleConnections)
-	return &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: dialer}}}
+	return &regclient.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: dialer}}}
 }
 
 // unavoidable returns the time for the work of Add without a mirror.

@@ -28,7 +28,7 @@ func exampleRegistry() *regclient.Client {
 	for _, version := range []string{"1.0.0", "1.1.0"} {
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version})
 	}
-	return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	return &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 }
 
 // exampleDir returns a new directory.

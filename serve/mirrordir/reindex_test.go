@@ -215,7 +215,7 @@ func takeOver(t *testing.T, program string) {
 	}
 	reg.Reset()
 	w := []mirrordir.Want{{Provider: p, Version: v1, Platforms: three}, {Provider: p, Version: v2, Platforms: three}}
-	if fetched := mustAdd(t, m, &regclient.Client{Transport: &transport.Client{HTTP: srv.Client()}}, w, mirrordir.AddOptions{}); fetched != 2 || reg.Count(regtest.Archive) != 2 {
+	if fetched := mustAdd(t, m, &regclient.Client{Transport: &transport.Settings{HTTP: srv.Client()}}, w, mirrordir.AddOptions{}); fetched != 2 || reg.Count(regtest.Archive) != 2 {
 		t.Errorf("%d fetched, want 2, those that were missing: %v", fetched, reg.Requests())
 	}
 	if report := mustCheck(t, m, mirrordir.CheckOptions{Policy: policyOf(verify.Policy{})}); !report.OK() || !onlyUnreachable(report) {
@@ -239,7 +239,7 @@ func evidenceSurvives(t *testing.T, program string) {
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version, Platforms: names(three)})
 	}
 	m, dir := newMirror(t)
-	src := &regclient.Client{Transport: &transport.Client{HTTP: srv.Client()}}
+	src := &regclient.Client{Transport: &transport.Settings{HTTP: srv.Client()}}
 	w := []mirrordir.Want{{Provider: p, Version: v1, Platforms: three}}
 	mustAdd(t, m, src, w, mirrordir.AddOptions{})
 	document := "/acme/alpha/1.0.0.json"

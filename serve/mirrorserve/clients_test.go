@@ -233,10 +233,10 @@ func TestInit(t *testing.T) {
 		wants = append(wants, mirrordir.Want{Provider: p, Version: addrs.MustParseVersion("1.2.0-beta+meta.1")})
 	}
 	m, dir := newMirror(t)
-	must.Get(m.Add(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, wants, mirrordir.AddOptions{}))(t)
+	must.Get(m.Add(t.Context(), &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}, wants, mirrordir.AddOptions{}))(t)
 	files := serve(t, http.FileServer(http.Dir(dir)))
 	handler := serve(t, http.StripPrefix("/providers", &mirrorserve.Handler{Source: m}))
-	through := serve(t, &mirrorserve.Handler{Source: &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}})
+	through := serve(t, &mirrorserve.Handler{Source: &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}})
 	private := serve(t, &mirrorserve.Handler{Source: m, Authorize: bearer})
 	network := func(srv *httptest.Server, path string) string {
 		return fmt.Sprintf("network_mirror {\n    url = %q\n  }", srv.URL+path)

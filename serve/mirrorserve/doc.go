@@ -9,7 +9,7 @@
 //
 // Clients decide which providers are requested from the source. A registry client contacts any host:
 // set [Cache.Include], patterns of a [provider.Multi], or VetoHost of
-// [github.com/tofureg/tofureg/transport.Client].
+// [github.com/tofureg/tofureg/transport.Settings].
 //
 // The protocol has no signatures: clients trust the mirror, or have a lock file. See
 // https://opentofu.org/docs/internals/provider-network-mirror-protocol/. The CLIs cannot request providers

@@ -29,7 +29,7 @@ func exampleRegistry() *regclient.Client {
 	for _, version := range []string{"1.0.0", "1.1.0"} {
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version})
 	}
-	return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	return &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 }
 
 // exampleDir returns a new directory.
@@ -49,7 +49,7 @@ func ExampleHandler() {
 
 	ctx, dir := context.Background(), exampleDir()
 	defer os.RemoveAll(dir)
-	client := &mirrorclient.Client{BaseURL: server.URL + "/providers/", Transport: &transport.Client{HTTP: server.Client()}}
+	client := &mirrorclient.Client{BaseURL: server.URL + "/providers/", Transport: &transport.Settings{HTTP: server.Client()}}
 	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
 	need := provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
 	pkg, err := provider.Find(ctx, client, alpha, addrs.ProviderConstraint{}, need)

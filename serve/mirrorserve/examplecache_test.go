@@ -27,7 +27,7 @@ func ExampleCache() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0"})
 	// Without HTTP it uses the real registries. Without retries clients wait less for a fault.
-	registry := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+	registry := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}
 
 	mirror, err := mirrordir.Open(dir)
 	if err != nil {
@@ -37,7 +37,7 @@ func ExampleCache() {
 	server := httptest.NewTLSServer(http.StripPrefix("/providers", &mirrorserve.Handler{Source: cache}))
 	defer server.Close()
 
-	client := &mirrorclient.Client{BaseURL: server.URL + "/providers/", Transport: &transport.Client{HTTP: server.Client()}}
+	client := &mirrorclient.Client{BaseURL: server.URL + "/providers/", Transport: &transport.Settings{HTTP: server.Client()}}
 	p, need := addrs.MustParseProvider("registry.example.com/acme/alpha"), provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
 	for _, state := range []string{"up", "down"} {
 		if state == "down" {

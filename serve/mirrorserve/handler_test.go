@@ -258,7 +258,7 @@ func TestStatements(t *testing.T) {
 			var src provider.Source = client(reg)
 			if test.mirror != nil {
 				reg.Mirror = *test.mirror
-				src = &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+				src = &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}
 			}
 			var log strings.Builder
 			h := &mirrorserve.Handler{Source: src, Policy: policyOf(test.policy), Logger: slog.New(slog.NewTextHandler(&log, nil))}
@@ -295,7 +295,7 @@ func TestPlatformsOfMirror(t *testing.T) {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"windows_amd64", "plan9_mips"}})
 	reg.Mirror.NoHashes = true
-	src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client()}}
+	src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Settings{HTTP: reg.Client()}}
 	unchecked := policyOf(verify.Policy{AllowUnchecked: true})
 	for name, h := range map[string]*mirrorserve.Handler{
 		"told by the refusal": {Source: src, Policy: unchecked},
@@ -315,10 +315,10 @@ func TestChain(t *testing.T) {
 	inner := httptest.NewServer(&mirrorserve.Handler{Source: m})
 	defer inner.Close()
 	unsigned := policyOf(verify.Policy{AllowUnsigned: true})
-	through := &mirrorclient.Client{BaseURL: inner.URL, Transport: &transport.Client{AllowHTTP: true}}
+	through := &mirrorclient.Client{BaseURL: inner.URL, Transport: &transport.Settings{AllowHTTP: true}}
 	outer := httptest.NewServer(http.StripPrefix("/some/where", &mirrorserve.Handler{Source: through, Policy: unsigned}))
 	defer outer.Close()
-	src := &mirrorclient.Client{BaseURL: outer.URL + "/some/where", Transport: &transport.Client{AllowHTTP: true}}
+	src := &mirrorclient.Client{BaseURL: outer.URL + "/some/where", Transport: &transport.Settings{AllowHTTP: true}}
 	copied, to := newMirror(t)
 	if fetched := mustAdd(t, copied, src, wants(three, v1, v2), mirrordir.AddOptions{Policy: unsigned}); fetched != 6 {
 		t.Errorf("%d fetched", fetched)

@@ -80,7 +80,7 @@ func ExampleRegistry_CopyModules() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	src := &regclient.Client{Transport: &transport.Client{HTTP: upstream.Client()}} // programs need no HTTP field
+	src := &regclient.Client{Transport: &transport.Settings{HTTP: upstream.Client()}} // programs need no HTTP field
 
 	registry := &regdir.Registry{Store: &storage.Dir{Path: dir}, Host: svchost.MustParse("registry.example.com")}
 	results, err := registry.CopyModules(ctx, src, []module.Request{

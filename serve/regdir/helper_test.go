@@ -56,7 +56,7 @@ func dist(t testing.TB, version string, seed int, platforms ...string) regdir.Re
 	reg.AddProvider(regtest.Provider{
 		Address: "acme/alpha", Version: version, Platforms: platforms, Keys: []*regtest.Key{key}, Size: int64(20_000 + seed),
 	})
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}
 	v := addrs.MustParseVersion(version)
 	rel := regdir.Release{
 		Provider: alpha, Version: v, Keys: []verify.Key{key.Public()},
@@ -156,7 +156,7 @@ func withRules(next http.Handler) http.Handler {
 
 // client returns a client of what a handler serves.
 func client(h http.Handler) *regclient.Client {
-	return &regclient.Client{Transport: &transport.Client{Retries: -1, HTTP: &http.Client{Transport: handled{h}}}}
+	return &regclient.Client{Transport: &transport.Settings{Retries: -1, HTTP: &http.Client{Transport: handled{h}}}}
 }
 
 // wantTrue checks all that a static registry says: each listed version has documents, and each archive is

@@ -255,7 +255,7 @@ func upstream() (*regtest.Registry, *regclient.Client) {
 	}})
 	reg.AddModule(regtest.Module{Address: "acme/vpc/aws", Version: "2.0.0", Subdir: "modules/vpc"})
 	reg.AddModule(regtest.Module{Address: "acme/vpc/aws", Version: "3.0.0", Format: "zip"})
-	return reg, &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+	return reg, &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}
 }
 
 var vpc = addrs.MustParseModule(host + "/acme/vpc/aws")
@@ -336,7 +336,7 @@ func TestCopyChecks(t *testing.T) {
 	}
 	changed := regtest.New(host)
 	changed.AddModule(regtest.Module{Address: "acme/vpc/aws", Version: "2.0.0", Files: map[string]string{"main.tf": "# changed\n"}})
-	_, err = r.CopyModules(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: changed.Client()}}, requests[1:2], module.Options{})
+	_, err = r.CopyModules(t.Context(), &regclient.Client{Transport: &transport.Settings{HTTP: changed.Client()}}, requests[1:2], module.Options{})
 	if !errors.Is(err, regdir.ErrExists) || strings.Count(err.Error(), "h1:") != 2 {
 		t.Errorf("CopyModules of a changed version: %v, want ErrExists with both h1", err)
 	}

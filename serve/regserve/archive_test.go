@@ -459,7 +459,7 @@ func TestEvidenceIsEvicted(t *testing.T) {
 			return sums
 		}})
 	}
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 	h := &regserve.Handler{Providers: client, Host: svchost.MustParse(originHost)}
 	for i := range 40 {
 		before := reg.Count(regtest.Sums)

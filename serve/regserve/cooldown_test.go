@@ -31,7 +31,7 @@ func datedOrigin() (*regtest.Registry, *regclient.Client) {
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version, Platforms: []string{addrs.CurrentPlatform().String()}, PackageHashes: true, Discovered: seen})
 		reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: version, Discovered: seen})
 	}
-	return reg, &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	return reg, &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 }
 
 // TestDiscovered: a Handler states the dates of its source, and a client of it has them.
@@ -39,7 +39,7 @@ func TestDiscovered(t *testing.T) {
 	t.Parallel()
 	_, client := datedOrigin()
 	server := serve(t, &regserve.Handler{Providers: client, Modules: client, Host: svchost.MustParse(originHost)})
-	downstream := &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
+	downstream := &regclient.Client{Transport: &transport.Settings{HTTP: server.Client()}}
 	host := strings.Replace(strings.TrimPrefix(server.URL, "https://"), "localhost", "127.0.0.1", 1)
 	p, m := addrs.MustParseProvider(originHost+"/acme/alpha"), addrs.MustParseModule(originHost+"/acme/network/aws")
 	wantP, wantM := must.Get(client.ProviderVersions(t.Context(), p))(t), must.Get(client.ModuleVersions(t.Context(), m))(t)

@@ -23,7 +23,7 @@ func Example() {
 	upstream.AddProvider(regtest.Provider{Address: "other/beta", Version: "1.0.0", Platforms: []string{"linux_amd64"}})
 
 	// In programs the client needs no HTTP field.
-	registry := &regclient.Client{Transport: &transport.Client{HTTP: upstream.Client()}}
+	registry := &regclient.Client{Transport: &transport.Settings{HTTP: upstream.Client()}}
 	acme := provider.MustParsePattern("registry.example.com/acme/*")
 	server := httptest.NewTLSServer(&regserve.Handler{
 		Providers: &provider.Multi{Sources: []provider.NamedSource{{Name: "upstream", Source: registry, Include: []provider.Pattern{acme}}}},

@@ -40,7 +40,7 @@ func origin(t testing.TB) (*regtest.Registry, *regserve.Handler) {
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version, Platforms: []string{"linux_amd64", "darwin_arm64"}, PackageHashes: true})
 	}
 	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 	return reg, &regserve.Handler{Providers: client, Modules: client, Host: svchost.MustParse(originHost)}
 }
 
@@ -129,7 +129,7 @@ func (e either) RoundTrip(r *http.Request) (*http.Response, error) {
 // download finds and downloads the newest acme/alpha of a server.
 func download(t *testing.T, server *httptest.Server) (*provider.Package, *verify.Report, error) {
 	t.Helper()
-	client := &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: server.Client()}}
 	p := must.Get(addrs.NewProvider(svchost.MustParse(strings.TrimPrefix(server.URL, "https://")), "acme", "alpha"))(t)
 	need := provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
 	pkg := must.Get(provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, need))(t)
@@ -289,7 +289,7 @@ func TestSparseSource(t *testing.T) {
 			t.Parallel()
 			reg := regtest.New(originHost)
 			reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.1.0", Platforms: []string{here.String(), "plan9_mips"}, PackageHashes: true})
-			client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+			client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 			src := &changed{client, change, func(*verify.Evidence) {}}
 			if name == "no protocols" {
 				reg.AddFault(regtest.Fault{Kind: regtest.Versions, Edit: func(doc map[string]any) {

@@ -62,7 +62,7 @@ func filledRegistry(t *testing.T, s storage.Store) provider.Source {
 	dir := t.TempDir()
 	reg := regtest.New(originHost)
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: []string{addrs.CurrentPlatform().String()}})
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 	p, v := addrs.MustParseProvider(originHost+"/acme/alpha"), addrs.MustParseVersion("1.0.0")
 	pkg := must.Get(client.ProviderPackage(t.Context(), p, v, addrs.CurrentPlatform()))(t)
 	body := must.Get(client.Open(t.Context(), pkg))(t)
@@ -84,7 +84,7 @@ func filledMirror(t *testing.T, s storage.Store) provider.Source {
 	t.Helper()
 	reg := regtest.New(originHost)
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: []string{addrs.CurrentPlatform().String()}})
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 	m := &mirrordir.Mirror{Store: s, TempDir: t.TempDir()}
 	want := mirrordir.Want{
 		Provider: addrs.MustParseProvider(originHost + "/acme/alpha"), Version: addrs.MustParseVersion("1.0.0"),
@@ -115,7 +115,7 @@ func TestRequestsOfAnInstall(t *testing.T) {
 				}
 				install(t, func(server *httptest.Server, host string) {
 					tokens := auth.Static(map[svchost.Hostname]auth.Token{svchost.MustParse(host): must.Get(auth.NewToken("secret"))(t)})
-					client := &regclient.Client{Transport: &transport.Client{HTTP: server.Client(), Credentials: tokens}}
+					client := &regclient.Client{Transport: &transport.Settings{HTTP: server.Client(), Credentials: tokens}}
 					p := must.Get(addrs.NewProvider(svchost.MustParse(host), "acme", "alpha"))(t)
 					need := provider.Need{Platforms: []addrs.Platform{addrs.CurrentPlatform()}}
 					pkg := must.Get(provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, need))(t)
@@ -304,7 +304,7 @@ func TestSourceURLs(t *testing.T) {
 	t.Parallel()
 	reg, h := origin(t)
 	server := serve(t, &regserve.Handler{Providers: h.Providers, Host: h.Host, SourceURLs: true})
-	client := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: either{originHost: reg, "": server.Client().Transport}}}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: either{originHost: reg, "": server.Client().Transport}}}}
 	p := must.Get(addrs.NewProvider(svchost.MustParse(strings.TrimPrefix(server.URL, "https://")), "acme", "alpha"))(t)
 	reg.Reset()
 	pkg := must.Get(provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}))(t)

@@ -24,7 +24,7 @@ func TestServices(t *testing.T) {
 		"modules.v1":  "https://modules.example.com/v1/modules/",
 		"state.v2":    "/state/",
 	}})
-	client := &disco.Client{Transport: &transport.Client{HTTP: server.Client()}}
+	client := &disco.Client{Transport: &transport.Settings{HTTP: server.Client()}}
 	services := must.Get(client.Discover(t.Context(), svchost.MustParse(strings.TrimPrefix(server.URL, "https://"))))(t)
 	for id, want := range map[disco.Service]string{
 		disco.ProvidersV1: server.URL + "/v1/providers/", disco.ModulesV1: "https://modules.example.com/v1/modules/", "state.v2": server.URL + "/state/",

@@ -337,7 +337,7 @@ func TestExamineMirror(t *testing.T) {
 
 	source := regtest.New("registry.example.com")
 	source.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}})
-	handler := httptest.NewTLSServer(&mirrorserve.Handler{Source: &regclient.Client{Transport: &transport.Client{HTTP: source.Client()}}})
+	handler := httptest.NewTLSServer(&mirrorserve.Handler{Source: &regclient.Client{Transport: &transport.Settings{HTTP: source.Client()}}})
 	defer handler.Close()
 	only = regcheck.Options{Client: handler.Client(), Mirror: handler.URL + "/", MirrorProvider: "registry.example.com/acme/alpha"}
 	if found := regcheck.Examine(t.Context(), "", only); len(found) != 0 {

@@ -3,7 +3,7 @@
 //	reg := regtest.New("registry.example.com")
 //	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
 //	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
-//	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+//	client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 //
 // Three ways to use a [Registry]:
 //

@@ -27,7 +27,7 @@ func ExampleFault() {
 	reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, First: 2, Break: "cut", After: 300_000})
 
 	ctx := context.Background()
-	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 	loc, err := client.ModuleLocation(ctx, addrs.MustParseModule("registry.example.com/acme/network/aws"), addrs.MustParseModuleVersion("1.0.0"))
 	if err != nil {
 		log.Fatal(err)
@@ -149,7 +149,7 @@ func ExampleLogin() {
 	reg.Require("of-alice", regtest.Metadata)
 
 	ctx, host := context.Background(), svchost.MustParse("registry.example.com")
-	client := &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
+	client := &login.Client{Transport: &transport.Settings{HTTP: reg.Client()}, Open: reg.Browse}
 	result, err := client.Login(ctx, host)
 	if err != nil {
 		log.Fatal(err)
@@ -170,7 +170,7 @@ func ExampleLogin() {
 // latest is the code to test: it looks for a newer version of a provider. The HTTP client is a
 // parameter, so that a test can pass one.
 func latest(ctx context.Context, client *http.Client, address string) (string, error) {
-	registry := &regclient.Client{Transport: &transport.Client{HTTP: client}}
+	registry := &regclient.Client{Transport: &transport.Settings{HTTP: client}}
 	versions, err := registry.ProviderVersions(ctx, addrs.MustParseProvider(address))
 	if err != nil {
 		return "", err

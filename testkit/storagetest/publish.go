@@ -163,7 +163,7 @@ func download(ctx context.Context, src provider.Source, v addrs.Version, on addr
 
 // client returns a client of a registry that does not repeat requests.
 func client(reg *regtest.Registry) *regclient.Client {
-	return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+	return &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}
 }
 
 // release writes a release into a new directory, as goreleaser leaves it.

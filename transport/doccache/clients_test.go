@@ -51,7 +51,7 @@ const (
 
 // findAll finds the packages of all providers, and downloads them to dir unless that is empty.
 func findAll(ctx context.Context, tr *doccache.Transport, list []addrs.Provider, dir string) error {
-	c := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}}}
+	c := &regclient.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: tr}}}
 	for _, p := range list {
 		pkg, err := provider.Find(ctx, c, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
 		if err != nil {
@@ -161,8 +161,8 @@ func TestAllClients(t *testing.T) {
 		reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Host: host, Redirect: "https://app.example.com"})
 		all := func(tr *doccache.Transport) (err error) {
 			hc := &http.Client{Transport: tr}
-			c := &regclient.Client{Transport: &transport.Client{HTTP: hc}}
-			m := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: hc}}
+			c := &regclient.Client{Transport: &transport.Settings{HTTP: hc}}
+			m := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Settings{HTTP: hc}}
 			pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
 			if err != nil {
 				return err
@@ -200,7 +200,7 @@ func TestAllClients(t *testing.T) {
 		if err := all(tr); err != nil {
 			t.Errorf("offline: %v", err)
 		}
-		c := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}}}
+		c := &regclient.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: tr}}}
 		_, err := c.ProviderVersions(t.Context(), addrs.MustParseProvider(host+"/acme/unknown"))
 		if !errors.Is(err, failure.ErrOffline) {
 			t.Errorf("offline, unknown provider: error %v, want ErrOffline", err)
@@ -223,7 +223,7 @@ func TestPartial(t *testing.T) {
 		reg, _ := fiveProviders(regtest.Caching{Control: "max-age=60"})
 		network := addrs.MustParseModule(host + "/acme/network/aws")
 		reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "1.0.0"})
-		tr := &transport.Client{HTTP: &http.Client{Transport: &doccache.Transport{Base: reg, Dir: dir}}}
+		tr := &transport.Settings{HTTP: &http.Client{Transport: &doccache.Transport{Base: reg, Dir: dir}}}
 		c, m := &regclient.Client{Transport: tr}, &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: tr}
 		for i, want := range []bool{false, true, false} { // fetched, cached, confirmed
 			if i == 2 {
@@ -253,7 +253,7 @@ func TestOutage(t *testing.T) {
 			reg.Latency = 0
 			list := func(stale time.Duration) error {
 				tr := &doccache.Transport{Base: reg, Dir: dir, StaleIfError: stale}
-				_, err := (&regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}}}).ProviderVersions(t.Context(), alpha)
+				_, err := (&regclient.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: tr}}}).ProviderVersions(t.Context(), alpha)
 				return err
 			}
 			must.Do(t, list(0))
@@ -288,7 +288,7 @@ func TestWaitIsNotTimeout(t *testing.T) {
 		reg, _ := fiveProviders(regtest.Caching{})
 		reg.Latency = 3 * time.Second
 		list := func(timeout time.Duration) {
-			c := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: &doccache.Transport{Base: reg, Dir: dir}}, Timeout: timeout, Retries: -1}}
+			c := &regclient.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: &doccache.Transport{Base: reg, Dir: dir}}, Timeout: timeout, Retries: -1}}
 			if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
 				t.Errorf("with a timeout of %v: %v", timeout, err)
 			}

@@ -2,7 +2,7 @@
 // time. It is experimental.
 //
 //	documents := &doccache.Transport{Dir: dir} // such as "tool/documents" in os.UserCacheDir
-//	web := &transport.Client{HTTP: &http.Client{Transport: documents}}
+//	web := &transport.Settings{HTTP: &http.Client{Transport: documents}}
 //	registry := &regclient.Client{Transport: web}
 //
 // It is a private HTTP cache (RFC 9111) for lists of versions, metadata, checksums, signatures

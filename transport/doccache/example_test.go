@@ -37,7 +37,7 @@ func Example() {
 			FreshFor:     time.Hour,
 			StaleIfError: 24 * time.Hour,
 		}
-		registry := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: documents}}}
+		registry := &regclient.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: documents}}}
 		versions, err := registry.ProviderVersions(ctx, alpha)
 		if err != nil {
 			log.Fatal(err)
@@ -59,7 +59,7 @@ func ExampleTransport_offline() {
 	}
 	defer os.RemoveAll(dir)
 	documents := &doccache.Transport{Dir: dir, Offline: true}
-	registry := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: documents}}}
+	registry := &regclient.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: documents}}}
 	_, err = registry.ProviderVersions(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
 	fmt.Println(errors.Is(err, failure.ErrOffline))
 	// Output: true

@@ -24,7 +24,7 @@ import (
 // request. After that, a Transport is safe for concurrent use and must not be copied.
 type Transport struct {
 	// Base makes the requests. If nil, the transport of the zero
-	// [github.com/tofureg/tofureg/transport.Client] is used. Each credential that Base adds, such
+	// [github.com/tofureg/tofureg/transport.Settings] is used. Each credential that Base adds, such
 	// as a client certificate, needs its own Dir.
 	Base http.RoundTripper
 

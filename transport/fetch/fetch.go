@@ -65,7 +65,7 @@ type Response struct {
 
 // Document requests a document of at most r.Limit bytes. If t is nil, the zero settings are used. Any other status
 // than 2xx, and status 206, is an error.
-func Document(ctx context.Context, t *transport.Client, r Request) (*Response, error) {
+func Document(ctx context.Context, t *transport.Settings, r Request) (*Response, error) {
 	resp, err := httpx.New(t).Get(ctx, r.internal())
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ type Body struct {
 func (b *Body) Unusable(err error) error { return b.body.Unusable(err) }
 
 // Open starts the download of a file. If t is nil, the zero settings are used. The caller must close the body.
-func Open(ctx context.Context, t *transport.Client, r Request) (*Body, error) {
+func Open(ctx context.Context, t *transport.Settings, r Request) (*Body, error) {
 	body, err := httpx.New(t).Open(ctx, r.internal())
 	if err != nil {
 		return nil, err

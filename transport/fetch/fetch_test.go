@@ -20,14 +20,14 @@ import (
 )
 
 // serve returns settings with a token for a server, its URL and its host.
-func serve(t *testing.T, handle http.HandlerFunc) (*transport.Client, *url.URL, svchost.Hostname) {
+func serve(t *testing.T, handle http.HandlerFunc) (*transport.Settings, *url.URL, svchost.Hostname) {
 	t.Helper()
 	server := httptest.NewTLSServer(handle)
 	t.Cleanup(server.Close)
 	u := must.Get(url.Parse(server.URL + "/x"))(t)
 	host := must.Get(svchost.FromWire(u.Host))(t)
 	token := must.Get(auth.NewToken("s3cr3t"))(t)
-	return &transport.Client{HTTP: server.Client(), Credentials: auth.Static(map[svchost.Hostname]auth.Token{host: token}), Retries: -1}, u, host
+	return &transport.Settings{HTTP: server.Client(), Credentials: auth.Static(map[svchost.Hostname]auth.Token{host: token}), Retries: -1}, u, host
 }
 
 func TestDocument(t *testing.T) {

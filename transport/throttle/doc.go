@@ -4,7 +4,7 @@
 // All clients with these settings share the limits:
 //
 //	limits := &throttle.Transport{PerSecond: 20, Parallel: 8}
-//	web := &transport.Client{HTTP: &http.Client{Transport: limits}}
+//	web := &transport.Settings{HTTP: &http.Client{Transport: limits}}
 //	registry := &regclient.Client{Transport: web}
 //
 // Servers that run many clients need it. In a program with one client, the field Parallel of the functions

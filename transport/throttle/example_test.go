@@ -26,7 +26,7 @@ func Example() {
 	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
 	var jobs sync.WaitGroup
 	for range 20 {
-		client := &regclient.Client{Transport: &transport.Client{HTTP: shared}}
+		client := &regclient.Client{Transport: &transport.Settings{HTTP: shared}}
 		jobs.Go(func() {
 			if _, err := client.ProviderVersions(context.Background(), alpha); err != nil {
 				fmt.Println(err)

@@ -22,7 +22,7 @@ const (
 // request. After that, a Transport is safe for concurrent use and must not be copied.
 type Transport struct {
 	// Base makes the requests. If nil, the transport of the zero
-	// [github.com/tofureg/tofureg/transport.Client] is used.
+	// [github.com/tofureg/tofureg/transport.Settings] is used.
 	Base http.RoundTripper
 
 	// PerSecond is the maximum average number of requests per second. Zero or less means no limit.

@@ -369,7 +369,7 @@ func TestClientsShareAPause(t *testing.T) {
 			}
 			begin := time.Now()
 			webtest.Together(10, func(int) {
-				client := &regclient.Client{Transport: &transport.Client{HTTP: hc}}
+				client := &regclient.Client{Transport: &transport.Settings{HTTP: hc}}
 				if _, err := client.ProviderVersions(t.Context(), alpha); err != nil {
 					t.Error(err)
 				}
@@ -398,7 +398,7 @@ func TestWaitIsNotTimeout(t *testing.T) {
 			reg := start()
 			reg.AddFault(regtest.Fault{Kind: regtest.Archive, Rate: 20_000}) // which takes about 50 seconds
 			tr.Base = reg
-			client := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}, Timeout: 5 * time.Second, Retries: -1}}
+			client := &regclient.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: tr}, Timeout: 5 * time.Second, Retries: -1}}
 			pkg := must.Get(client.ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64")))(t)
 			webtest.Together(3, func(i int) {
 				path := filepath.Join(t.TempDir(), fmt.Sprint(i))
@@ -412,7 +412,7 @@ func TestWaitIsNotTimeout(t *testing.T) {
 		reg := start()
 		reg.AddFault(regtest.Fault{Kind: regtest.Versions, Delay: time.Hour})
 		client := &regclient.Client{
-			Transport: &transport.Client{
+			Transport: &transport.Settings{
 				HTTP:    &http.Client{Transport: &throttle.Transport{Base: reg, PerSecond: 0.1, Burst: 1}},
 				Timeout: 5 * time.Second,
 				Retries: -1,

@@ -93,8 +93,8 @@ func (w *world) throttled() {
 	w.http = &http.Client{Transport: &throttle.Transport{Base: w.reg, Parallel: 1}}
 }
 
-func (w *world) transport() *transport.Client {
-	return &transport.Client{HTTP: w.http, Credentials: w.credentials, Timeout: w.timeout, Retries: w.retries, AllowHTTP: w.allowHTTP, VetoHost: w.ask}
+func (w *world) transport() *transport.Settings {
+	return &transport.Settings{HTTP: w.http, Credentials: w.credentials, Timeout: w.timeout, Retries: w.retries, AllowHTTP: w.allowHTTP, VetoHost: w.ask}
 }
 
 func (w *world) disco() *disco.Client { return &disco.Client{Transport: w.transport()} }

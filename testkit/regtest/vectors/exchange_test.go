@@ -106,7 +106,7 @@ func TestDiscovery(t *testing.T) {
 		Services, Refused       map[disco.Service]string
 		Login                   *login
 	}) {
-		client := &disco.Client{Transport: &transport.Client{HTTP: c.Exchange.client(), Retries: -1}}
+		client := &disco.Client{Transport: &transport.Settings{HTTP: c.Exchange.client(), Retries: -1}}
 		s, err := client.Discover(t.Context(), svchost.MustParse(c.Host))
 		got := map[disco.Service]string{}
 		if err == nil {

@@ -108,11 +108,11 @@ func TestProviderPackages(t *testing.T) {
 // registry returns a client of the registry at host, which answers as e says.
 func registry(host svchost.Hostname, e exchange) *regclient.Client {
 	services := map[disco.Service]any{disco.ProvidersV1: "/v1/providers/", disco.ModulesV1: "/v1/modules/"}
-	return &regclient.Client{Transport: &transport.Client{HTTP: e.client(), Retries: -1}, Hosts: disco.NewHosts(host, services)}
+	return &regclient.Client{Transport: &transport.Settings{HTTP: e.client(), Retries: -1}, Hosts: disco.NewHosts(host, services)}
 }
 
 func mirror(base string, e exchange) *mirrorclient.Client {
-	return &mirrorclient.Client{BaseURL: base, Transport: &transport.Client{HTTP: e.client(), Retries: -1}}
+	return &mirrorclient.Client{BaseURL: base, Transport: &transport.Settings{HTTP: e.client(), Retries: -1}}
 }
 
 // mirrorKind is answerKind with the kind that has no error of its own here.

@@ -23,11 +23,11 @@ import (
 
 func main() {
 	program.Main("provenance", func(ctx context.Context, args []string, out, terminal io.Writer) error {
-		return run(ctx, args, &transport.Client{Credentials: auth.Environ(os.Environ())}, out, terminal)
+		return run(ctx, args, &transport.Settings{Credentials: auth.Environ(os.Environ())}, out, terminal)
 	})
 }
 
-func run(ctx context.Context, args []string, web *transport.Client, out, terminal io.Writer) (err error) {
+func run(ctx context.Context, args []string, web *transport.Settings, out, terminal io.Writer) (err error) {
 	const usage = "usage: provenance [flags]"
 	flags := flag.NewFlagSet("provenance", flag.ContinueOnError)
 	file := flags.String("lockfile", lockfile.Name, "`path` of the lock file")

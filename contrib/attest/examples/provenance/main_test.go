@@ -76,7 +76,7 @@ func TestRun(t *testing.T) {
 	must.Do(t, os.WriteFile(file, lock.Bytes(), 0o600))
 	must.Do(t, os.WriteFile(root, attesttest.Shared().JSON, 0o600))
 	var out, terminal bytes.Buffer
-	web := &transport.Client{HTTP: &http.Client{Transport: w}, Retries: -1}
+	web := &transport.Settings{HTTP: &http.Client{Transport: w}, Retries: -1}
 	if err := run(t.Context(), []string{"-lockfile", file, "-root", root}, web, &out, &terminal); err != nil {
 		t.Fatalf("provenance: %v", err)
 	}
@@ -102,7 +102,7 @@ func TestRun(t *testing.T) {
 // TestArguments checks bad input.
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	web := &transport.Client{}
+	web := &transport.Settings{}
 	if err := run(t.Context(), []string{"-nope"}, web, io.Discard, io.Discard); err == nil {
 		t.Error("an unknown flag: no error")
 	} else if _, ok := err.(*program.UsageError); !ok {
