@@ -380,6 +380,7 @@ func (c *certificate) judge(s *packet.Signature, key *packet.PublicKey, sub *ope
 		Hash:        s.Hash.String(),
 		Created:     signed,
 		KeyExpired:  expired == "" && v.expiredAt(check.at),
+		KeyExpires:  v.expires,
 		KeyRetired:  retired,
 		Expired:     expired != "",
 	}

@@ -25,6 +25,9 @@ type Signature struct {
 	Pinned     bool `json:"pinned,omitempty"`      // [Policy.Keys] or [Policy.Fingerprints] names the key
 	KeyExpired bool `json:"key_expired,omitempty"` // after it signed
 
+	// KeyExpires is when the key that signed, or its primary key, expires. It is zero if neither does.
+	KeyExpires time.Time `json:"key_expires,omitzero"`
+
 	// KeyRetired reports that the owner retired or replaced the key after Created.
 	KeyRetired bool `json:"key_retired,omitempty"`
 

@@ -63,7 +63,7 @@ func TestCheckSignatureByGPG(t *testing.T) {
 	}{
 		{name: "RSA 4096", sig: "rsa4096", keys: []string{"rsa4096"}, see: func(s *verify.Signature) bool {
 			return s.Algorithm == "RSA 4096" && s.Hash == "SHA-256" && s.Subkey == "" && s.UserID == "rsa4096 <rsa4096@example.com>" &&
-				s.Created.Equal(date("2020-06-01")) && !s.KeyExpired && !s.Weak && !s.Expired && len(s.Fingerprint) == 40 && strings.HasSuffix(s.Fingerprint, s.KeyID)
+				s.Created.Equal(date("2020-06-01")) && !s.KeyExpired && s.KeyExpires.IsZero() && !s.Weak && !s.Expired && len(s.Fingerprint) == 40 && strings.HasSuffix(s.Fingerprint, s.KeyID)
 		}},
 		{name: "RSA 2048", sig: "rsa2048", keys: []string{"rsa2048"}},
 		{name: "Ed25519", sig: "ed25519", keys: []string{"ed25519"}, see: func(s *verify.Signature) bool { return s.Algorithm == "Ed25519" }},
@@ -80,11 +80,15 @@ func TestCheckSignatureByGPG(t *testing.T) {
 		{name: "first signature", sig: "several", keys: []string{"rsa4096"}},
 		{name: "self-signature with SHA-1", sig: "oldself", keys: []string{"oldself"}},
 
-		{name: "key expired since", sig: "expiring", keys: []string{"expiring"}, see: func(s *verify.Signature) bool { return s.KeyExpired && !s.Expired }},
+		{name: "key expired since", sig: "expiring", keys: []string{"expiring"}, see: func(s *verify.Signature) bool {
+			return s.KeyExpired && !s.Expired && s.KeyExpires.Equal(date("2020-12-31"))
+		}},
 		{name: "key not yet expired", sig: "expiring", keys: []string{"expiring"}, at: date("2020-12-01"), see: func(s *verify.Signature) bool { return !s.KeyExpired }},
-		{name: "subkey expired since", sig: "subexpiring", keys: []string{"subexpiring"}, see: func(s *verify.Signature) bool { return s.KeyExpired }},
+		{name: "subkey expired since", sig: "subexpiring", keys: []string{"subexpiring"}, see: func(s *verify.Signature) bool {
+			return s.KeyExpired && s.KeyExpires.Equal(date("2020-12-31"))
+		}},
 		{name: "signed after expiry", sig: "prolonged", keys: []string{"expiring"}, want: verify.ErrExpired},
-		{name: "key prolonged", sig: "prolonged", keys: []string{"prolonged"}, see: func(s *verify.Signature) bool { return !s.KeyExpired }},
+		{name: "key prolonged", sig: "prolonged", keys: []string{"prolonged"}, see: func(s *verify.Signature) bool { return !s.KeyExpired && s.KeyExpires.After(date("2020-12-31")) }},
 		{name: "key prolonged after it signed", sig: "expiring", keys: []string{"prolonged"}, see: func(s *verify.Signature) bool { return !s.KeyExpired }},
 		{name: "old and prolonged copy", sig: "prolonged", keys: []string{"expiring", "prolonged"}},
 		{name: "signature still valid", sig: "limited", keys: []string{"ed25519"}, at: date("2020-06-07")},

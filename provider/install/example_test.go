@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
@@ -184,6 +185,39 @@ func ExampleCheckEntry() {
 	// foreign    signed by another key
 	// good       signed by acme: true, listed   2 listed, 0 not, 1 unknown
 	// unpacked   signed by acme: true, unknown  0 listed, 0 not, 1 unknown
+}
+
+// A report says which key signs each entry of a lock file, and which keys end within 90 days.
+func ExampleCheckEntry_keysThatEnd() {
+	today := time.Date(2090, time.May, 1, 0, 0, 0, 0, time.UTC) // instead of time.Now()
+	registry, lock := regtest.New("registry.example.com"), &lockfile.File{}
+	for name, end := range map[string]time.Time{"cloud": today.AddDate(0, 0, 30), "dns": today.AddDate(2, 0, 0), "random": {}} {
+		key := regtest.NewKey(regtest.KeyOptions{Name: name, Expires: end})
+		release := registry.AddProvider(regtest.Provider{Address: "acme/" + name, Version: "1.2.0", Keys: []*regtest.Key{key}})
+		e := lockfile.Entry{Provider: addrs.MustParseProvider("registry.example.com/acme/" + name), Version: addrs.MustParseVersion("1.2.0")}
+		e.Hashes = []checksum.Hash{release.ZH("linux_amd64")}
+		if err := lock.Set(e); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
+	for e := range lock.All() {
+		check, err := install.CheckEntry(context.Background(), client, e, verify.Policy{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		by, when := check.SignedBy, "never"
+		if !by.KeyExpires.IsZero() {
+			when = by.KeyExpires.Format(time.DateOnly)
+		}
+		soon := !by.KeyExpires.IsZero() && by.KeyExpires.Before(today.AddDate(0, 0, 90))
+		fmt.Printf("%-7s %s ends: %s, within 90 days: %t\n", e.Provider.Type(), by.UserID, when, soon)
+	}
+	// Output:
+	// cloud   cloud <regtest@example.com> ends: 2090-05-31, within 90 days: true
+	// dns     dns <regtest@example.com> ends: 2092-05-01, within 90 days: false
+	// random  random <regtest@example.com> ends: never, within 90 days: false
 }
 
 // A program can show a plan and ask the user.
