@@ -153,12 +153,12 @@ func (c *Client) pick(doc *versionDocument, p addrs.Provider, v addrs.Version, p
 		var archive wireArchive
 		if json.Unmarshal(raw, &archive) == nil {
 			if hashes, err := parseHashes(archive.Hashes); err == nil {
-				source.SetHashes(pkg, other, hashes)
+				source.SetHashes(&pkg.Hashes, other, hashes)
 			}
 		}
 	}
 	if c.TrustAllHashes {
-		source.SetHashes(pkg, platform, allHashes(pkg))
+		source.SetHashes(&pkg.Hashes, platform, allHashes(pkg))
 	}
 	return pkg, nil
 }
@@ -196,7 +196,7 @@ func (c *Client) setArchive(pkg *provider.Package, raw json.RawMessage, doc *ver
 		return err
 	}
 	pkg.URL = u.String()
-	source.SetHashes(pkg, pkg.Platform, hashes)
+	source.SetHashes(&pkg.Hashes, pkg.Platform, hashes)
 	return nil
 }
 
@@ -246,7 +246,8 @@ func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Bod
 	if err != nil {
 		return nil, source.Failed(op, pkg.String(), err)
 	}
-	return source.Open(ctx, c.http, r, op, pkg.String())
+	body, err := source.Open(ctx, c.http, r, op, pkg.String(), provider.ErrNoFile)
+	return (*provider.Body)(body), err
 }
 
 // archiveRequest returns the request for an archive. It checks the URL again, since the caller may

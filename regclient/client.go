@@ -1,16 +1,17 @@
 package regclient
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"slices"
 	"sync"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/module/registry"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/transport"
 )
@@ -28,22 +29,18 @@ type Client struct {
 	// own.
 	Hosts *disco.Hosts
 
-	// ModuleCredentials, if not nil, returns the user and password for a server of module packages, for
-	// example [auth.Netrc.Lookup]. They are sent as basic credentials over https, not across a redirect to
-	// another origin, and not beside a token, a password in the URL or a presigned query. Calls may be
-	// concurrent.
+	// ModuleCredentials, if not nil, is that of [registry.Client].
 	ModuleCredentials func(host svchost.Hostname) (user string, password auth.Password, ok bool)
 
 	once      sync.Once
 	http      *httpx.Client
 	discovery *disco.Client
 
+	modules *registry.Client
+
 	versions  httpx.Shared[*provider.Versions]
 	packages  httpx.Shared[*provider.Package]
 	documents httpx.Shared[[]byte]
-
-	moduleVersions  httpx.Shared[*module.Versions]
-	moduleLocations httpx.Shared[*module.Location]
 }
 
 var (
@@ -51,34 +48,29 @@ var (
 	_ module.Source   = (*Client)(nil)
 )
 
-// Limits of documents, in bytes.
-const (
-	maxDocument = 16 << 20 // with versions or a location
-	maxPackage  = 1 << 20  // about one package; many are fetched at the same time
-)
-
-var errZero = errors.New("the address, the version or the platform is the zero value")
-
 func (c *Client) setup() {
 	c.once.Do(func() {
+		hosts := cmp.Or(c.Hosts, &disco.Hosts{})
 		c.http = httpx.New(c.Transport)
-		c.discovery = &disco.Client{Transport: c.Transport, Hosts: c.Hosts}
+		c.discovery = &disco.Client{Transport: c.Transport, Hosts: hosts}
+		c.modules = &registry.Client{Transport: c.Transport, Hosts: hosts, ModuleCredentials: c.ModuleCredentials}
 	})
 }
 
-// documentRequest returns the request for the document at a path in a service of host.
-func (c *Client) documentRequest(ctx context.Context, host svchost.Hostname, id disco.Service, parts ...string) (httpx.Request, error) {
-	if host.IsZero() || slices.Contains(parts, "") {
-		return httpx.Request{}, errZero
-	}
+// ModuleVersions lists the versions of m, as [registry.Client.ModuleVersions] does.
+func (c *Client) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
 	c.setup()
-	services, err := c.discovery.Discover(ctx, host)
-	if err != nil {
-		return httpx.Request{}, err
-	}
-	base, err := services.URL(id)
-	if err != nil {
-		return httpx.Request{}, err
-	}
-	return httpx.Request{URL: httpx.Endpoint(base, parts...), Accept: httpx.JSON, TokenFor: services.TokenHost(), Limit: maxDocument}, nil
+	return c.modules.ModuleVersions(ctx, m)
+}
+
+// ModuleLocation returns the location of the package of m at v, as [registry.Client.ModuleLocation] does.
+func (c *Client) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
+	c.setup()
+	return c.modules.ModuleLocation(ctx, m, v)
+}
+
+// OpenModule starts to fetch an archive, as [registry.Client.OpenModule] does.
+func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.Body, error) {
+	c.setup()
+	return c.modules.OpenModule(ctx, loc)
 }

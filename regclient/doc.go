@@ -15,15 +15,16 @@
 //	MODULES/NAMESPACE/NAME/SYSTEM/versions
 //	MODULES/NAMESPACE/NAME/SYSTEM/VERSION/download
 //
-// For modules, use [module.Download]; see the example Modules. To send the header
-// X-Terraform-Version, as the CLIs do, see the example Headers.
+// For modules, use [module.Download]. Programs without providers can use the smaller
+// [github.com/tofureg/tofureg/module/registry]. To send the header X-Terraform-Version, as the CLIs do, see the
+// example Headers.
 //
 // # Rules
 //
 // All URLs and redirects must be https, unless AllowHTTP of [transport.Settings] is set. The token of the
 // host in the address is sent to this host and its services, and across redirects only to the same origin.
 // Archives of providers, SHA256SUMS documents and signatures are fetched without it, unless
-// PackageCredentials of [transport.Settings] allows it; for modules see [Client.OpenModule].
+// PackageCredentials of [transport.Settings] allows it; for modules see [registry.Client.OpenModule].
 //
 // Documents have at most 16 MiB, 100,000 versions, and 1,000 platforms of a version. Documents about a
 // package and SHA256SUMS have at most 1 MiB, signatures 64 KiB. More is

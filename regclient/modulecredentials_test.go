@@ -174,7 +174,7 @@ func TestWithheldTokenIsExplained(t *testing.T) {
 		c := leakClient(t, reg, false)
 		loc := must.Get(c.ModuleLocation(t.Context(), network, v100))(t)
 		err := fetch(t, c, loc)
-		if e := asError(t, err); e.Status != 401 || e.HadToken == test.want || strings.Contains(err.Error(), "Client.PackageCredentials") != test.want {
+		if e := asError(t, err); e.Status != 401 || e.HadToken == test.want || strings.Contains(err.Error(), "Settings.PackageCredentials") != test.want {
 			t.Errorf("%s: error %v, want a 401 with the remedy: %t", test.at, err, test.want)
 		}
 	}

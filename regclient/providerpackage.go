@@ -63,7 +63,8 @@ func (c *Client) providerRequest(ctx context.Context, p addrs.Provider, parts ..
 	if p.IsBuiltIn() {
 		return httpx.Request{}, fmt.Errorf("the provider is part of OpenTofu itself: %w", failure.ErrNotFound)
 	}
-	return c.documentRequest(ctx, p.Host(), disco.ProvidersV1, append([]string{p.Namespace(), p.Type()}, parts...)...)
+	c.setup()
+	return source.Request(ctx, c.discovery, p.Host(), disco.ProvidersV1, append([]string{p.Namespace(), p.Type()}, parts...)...)
 }
 
 // unavailable returns the reason why the registry refused a package, and the listed text of its
@@ -72,7 +73,7 @@ func (c *Client) providerRequest(ctx context.Context, p addrs.Provider, parts ..
 func (c *Client) unavailable(ctx context.Context, refused *failure.RequestError, key packageKey) (listed string, reason error) {
 	versions, err := c.ProviderVersions(ctx, key.provider)
 	if err != nil {
-		return "", noList(ctx, refused, "provider", err)
+		return "", source.NoList(ctx, refused, "provider", err)
 	}
 	release, ok := versions.Find(key.version)
 	// Without a list of platforms, all may exist.
@@ -83,19 +84,9 @@ func (c *Client) unavailable(ctx context.Context, refused *failure.RequestError,
 	return release.Listed, versions.Unavailable(key.version, key.platform)
 }
 
-// noList returns the reason for a refusal if listing the versions has failed with err.
-func noList(ctx context.Context, refused *failure.RequestError, what string, err error) error {
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.Is(err, failure.ErrNotFound):
-		return fmt.Errorf("the registry does not have the %s: %w", what, failure.ErrNotFound)
-	}
-	return source.Cause(refused, what)
-}
-
-// Limits within a package document.
+// Limits of a document about a package.
 const (
+	maxPackage  = 1 << 20 // bytes; many are fetched at the same time
 	maxKeys     = 100
 	maxHashed   = 1000 // platforms of "packages"
 	maxHashes   = 100  // of one of them
@@ -247,7 +238,7 @@ func setHashes(pkg *provider.Package, doc *wirePackage) error {
 			return fmt.Errorf("packages: %s: %w", platform, err)
 		}
 		if err == nil { // invalid hashes of a platform that was not requested do not matter
-			source.SetHashes(pkg, platform, hashes)
+			source.SetHashes(&pkg.Hashes, platform, hashes)
 		}
 	}
 	return nil
@@ -267,7 +258,9 @@ func (c *Client) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 	fetch := func(name, ref string, limit int64) []byte {
 		data, err := c.document(ctx, pkg, ref, limit)
 		if err != nil {
-			once.Do(func() { first = source.Failed("fetch "+name+" of", pkg.String(), source.Missing(err)) })
+			once.Do(func() {
+				first = source.Failed("fetch "+name+" of", pkg.String(), source.Missing(err, provider.ErrNoFile))
+			})
 			cancel()
 		}
 		return data
@@ -315,7 +308,8 @@ func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Bod
 	if err != nil {
 		return nil, source.Failed(op, pkg.String(), err)
 	}
-	return source.Open(ctx, c.http, r, op, pkg.String())
+	body, err := source.Open(ctx, c.http, r, op, pkg.String(), provider.ErrNoFile)
+	return (*provider.Body)(body), err
 }
 
 // fileRequest returns the request for a file of pkg. It checks the URL again, because pkg may

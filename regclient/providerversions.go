@@ -7,11 +7,9 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/httpx"
-	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -36,7 +34,6 @@ func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 
 // Limits within a versions document.
 const (
-	maxVersions  = 100_000
 	maxPlatforms = 1000 // of one version
 	maxProtocols = 100  // of one version
 )
@@ -48,10 +45,10 @@ type (
 		Warnings []string         `json:"warnings"`
 	}
 	wireVersion[P any] struct {
-		Version    string   `json:"version"`
-		Protocols  []string `json:"protocols"`
-		Platforms  P        `json:"platforms"`
-		Discovered wireTime `json:"discovered"`
+		Version    string      `json:"version"`
+		Protocols  []string    `json:"protocols"`
+		Platforms  P           `json:"platforms"`
+		Discovered source.Time `json:"discovered"`
 	}
 	wirePlatform struct {
 		OS   string `json:"os"`
@@ -59,26 +56,13 @@ type (
 	}
 )
 
-// wireTime is a time, or zero if there is anything else.
-type wireTime struct{ time.Time }
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (t *wireTime) UnmarshalJSON(data []byte) error {
-	var stated time.Time
-	t.Time = time.Time{}
-	if stated.UnmarshalJSON(data) == nil && stated.UTC().Year() >= 1 && stated.UTC().Year() <= 9999 { // others have no JSON form
-		t.Time = stated.UTC()
-	}
-	return nil
-}
-
 func decodeVersions(resp *httpx.Response) (*provider.Versions, error) {
-	doc, err := decodeList[wireVersions[[]wirePlatform]](resp)
+	doc, err := source.DecodeList[wireVersions[[]wirePlatform]](resp)
 	var notes httpx.Notes
 	// The CLI does not read platforms, so it works with registries that send them in another form.
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && strings.HasPrefix(wrong.Field, "versions.platforms") {
 		notes.Add("ignored the platforms of all versions: they are not as the protocol describes")
-		bare, e := decodeList[wireVersions[json.RawMessage]](resp)
+		bare, e := source.DecodeList[wireVersions[json.RawMessage]](resp)
 		if e != nil {
 			return nil, e
 		}
@@ -137,24 +121,6 @@ func decodeVersions(resp *httpx.Response) (*provider.Versions, error) {
 	}
 	slices.SortFunc(releases, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
 	return &provider.Versions{List: releases, Warnings: notes.Lines(), Partial: resp.Cached()}, nil
-}
-
-// decodeList decodes a document with versions.
-func decodeList[T any](resp *httpx.Response) (*T, error) {
-	if err := jsondoc.CheckMembers(resp.Body, jsondoc.MaxMembers); err != nil {
-		return nil, err
-	}
-	if err := jsondoc.CheckList(resp.Body, "versions", maxVersions); err != nil {
-		return nil, err
-	}
-	var doc *T
-	if err := resp.DecodeJSON(&doc); err != nil {
-		return nil, err
-	}
-	if doc == nil {
-		return nil, errors.New("the document is null")
-	}
-	return doc, nil
 }
 
 // parseProtocols returns the valid protocols of a list, or nil, and the first invalid one. It

@@ -136,7 +136,7 @@ func TestExamplesCanBeCopied(t *testing.T) {
 }
 
 // TestLight checks that programs which only parse names, edit lock files or unpack modules link no
-// net/http and no OpenPGP, and that no package links a parser of HCL.
+// net/http and no OpenPGP, that clients of module registries link no OpenPGP, and that no package links a parser of HCL.
 func TestLight(t *testing.T) {
 	t.Parallel()
 	heavy := []string{"net/http", "github.com/ProtonMail/go-crypto", "github.com/cloudflare/circl", "github.com/hashicorp/hcl"}
@@ -147,6 +147,7 @@ func TestLight(t *testing.T) {
 		"./verify":            {"net/http", "os/exec"},
 		"./provider/lockfile": heavy,
 		"./provider/...":      {"net/http"},
+		"./module/registry":   {"github.com/ProtonMail/go-crypto", "github.com/cloudflare/circl", "github.com/tofureg/tofureg/provider"},
 		"./module":            append(heavy, "github.com/tofureg/tofureg/provider"),
 		"./...":               {"github.com/hashicorp/hcl/v2", "github.com/hashicorp/hcl/hcl/parser", "github.com/hashicorp/hcl/json"},
 	}

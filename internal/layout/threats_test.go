@@ -97,7 +97,7 @@ var endsShownBy = map[string]string{
 	"disco/login.TestExchangeIsCancelled":   "disco/login.Client.Login",
 	"cliconfig.TestPipeEndsWithTheContext":  "cliconfig.Load",
 	"internal/testing/hostile.TestContextWins": `disco.Client.Discover mirrorclient.Client.Open mirrorclient.Client.ProviderPackage
-		mirrorclient.Client.ProviderVersions regclient.Client.Evidence regclient.Client.ModuleLocation
+		mirrorclient.Client.ProviderVersions module/registry.Client.ModuleLocation module/registry.Client.ModuleVersions module/registry.Client.OpenModule regclient.Client.Evidence regclient.Client.ModuleLocation
 		regclient.Client.ModuleVersions regclient.Client.Open regclient.Client.OpenModule regclient.Client.ProviderPackage
 		regclient.Client.ProviderVersions`,
 	"internal/testing/hostile.TestEnds": `auth.CredentialsFile.Forget auth.CredentialsFile.Save serve/mirrordir.Mirror.AddLocked

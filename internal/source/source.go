@@ -1,4 +1,4 @@
-// Package source has what the clients of registries and mirrors share: errors, downloads and stated hashes.
+// Package source has what the clients of registries and mirrors share: requests, documents, errors, downloads and stated hashes.
 package source
 
 import (
@@ -11,7 +11,6 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -27,18 +26,19 @@ func Failed(op, subject string, err error) error {
 }
 
 // Missing returns err. If err means that a file of a package does not exist, the result also wraps
-// provider.ErrNoFile.
-func Missing(err error) error {
+// kind, which is provider.ErrNoFile.
+func Missing(err, kind error) error {
 	inner, ok := err.(*failure.RequestError)
 	if !ok || !errors.Is(inner.Err, failure.ErrNotFound) {
 		return err
 	}
-	return inner.Because(&noFile{inner.Err})
+	return inner.Because(&noFile{inner.Err, kind})
 }
 
-type noFile struct{ error }
+type noFile struct{ error, kind error }
 
-func (e *noFile) Unwrap() []error { return []error{e.error, provider.ErrNoFile} }
+func (e *noFile) Error() string   { return e.error.Error() }
+func (e *noFile) Unwrap() []error { return []error{e.error, e.kind} }
 
 // FindVersion returns the result of get for a version. Some servers know a version only in the spelling
 // of their list. So if the server refuses the request, FindVersion calls explain. If that returns a
@@ -74,13 +74,20 @@ func Cause(e *failure.RequestError, what string) error {
 	return fmt.Errorf("%w; some servers answer 500 for an unknown %s", e.Err, what)
 }
 
-// Open starts a download. Failed makes its errors, also the errors of the body.
-func Open(ctx context.Context, client *httpx.Client, r httpx.Request, op, subject string) (*provider.Body, error) {
+// Body is an archive being fetched, as provider.Body.
+type Body struct {
+	io.ReadCloser
+	Size    int64
+	Resumes func() int
+}
+
+// Open starts a download. Failed makes its errors, also the errors of the body. The kind missing is for Missing.
+func Open(ctx context.Context, client *httpx.Client, r httpx.Request, op, subject string, missing error) (*Body, error) {
 	body, err := client.Open(ctx, r)
 	if err != nil {
-		return nil, Failed(op, subject, Missing(err))
+		return nil, Failed(op, subject, Missing(err, missing))
 	}
-	return &provider.Body{ReadCloser: NewReader(body, op, subject), Size: body.Size, Resumes: body.Resumes}, nil
+	return &Body{ReadCloser: NewReader(body, op, subject), Size: body.Size, Resumes: body.Resumes}, nil
 }
 
 // NewReader returns body with errors made by Failed.
@@ -120,15 +127,15 @@ func ParseHashes(list []string) ([]checksum.Hash, error) {
 	return checksum.Sorted(hashes), nil
 }
 
-// SetHashes sets the stated hashes of a platform in pkg, if the list is not empty.
-func SetHashes(pkg *provider.Package, platform addrs.Platform, hashes []checksum.Hash) {
+// SetHashes sets the stated hashes of a platform in to, if the list is not empty.
+func SetHashes(to *map[addrs.Platform][]checksum.Hash, platform addrs.Platform, hashes []checksum.Hash) {
 	if len(hashes) == 0 {
 		return
 	}
-	if pkg.Hashes == nil {
-		pkg.Hashes = map[addrs.Platform][]checksum.Hash{}
+	if *to == nil {
+		*to = map[addrs.Platform][]checksum.Hash{}
 	}
-	pkg.Hashes[platform] = hashes
+	(*to)[platform] = hashes
 }
 
 // Listed returns text, the listed text of v, or "" if it is canonical.

@@ -1,4 +1,4 @@
-package regclient
+package registry
 
 import (
 	"cmp"
@@ -29,11 +29,11 @@ import (
 // versions so far and a warning.
 func (c *Client) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
 	const op = "list versions of"
-	r, err := c.moduleRequest(ctx, m, "versions")
+	r, err := c.request(ctx, m, "versions")
 	if err != nil {
 		return nil, source.Failed(op, m.String(), err)
 	}
-	versions, err := c.moduleVersions.Get(ctx, c.http, r, (*module.Versions).Clone, func(ctx context.Context, resp *httpx.Response) (*module.Versions, error) {
+	versions, err := c.lists.Get(ctx, c.http, r, (*module.Versions).Clone, func(ctx context.Context, resp *httpx.Response) (*module.Versions, error) {
 		return c.listModule(ctx, r, resp)
 	})
 	if err != nil {
@@ -60,13 +60,14 @@ func (c *Client) listModule(ctx context.Context, r httpx.Request, resp *httpx.Re
 	return &module.Versions{List: list.releases, Warnings: append(list.gap, list.notes.Lines()...), Partial: list.partial}, nil
 }
 
-// moduleRequest returns the request for a document about m.
-func (c *Client) moduleRequest(ctx context.Context, m addrs.Module, parts ...string) (httpx.Request, error) {
+// request returns the request for a document about m.
+func (c *Client) request(ctx context.Context, m addrs.Module, parts ...string) (httpx.Request, error) {
+	c.setup()
 	parts = append([]string{m.Namespace(), m.Name(), m.System()}, parts...)
-	return c.documentRequest(ctx, m.Host(), disco.ModulesV1, parts...)
+	return source.Request(ctx, c.discovery, m.Host(), disco.ModulesV1, parts...)
 }
 
-// Limits of lists in pages. The pages together have at most maxDocument bytes.
+// Limits of lists in pages. The pages together have at most source.MaxDocument bytes.
 const (
 	maxPages    = 100  // requests for one list
 	maxPageSize = 1000 // requested versions
@@ -130,7 +131,7 @@ func (p *modulePage) rest(offset int) (next int, promised bool) {
 
 // getPage fetches one page and adds it to the list.
 func (c *Client) getPage(ctx context.Context, r httpx.Request, list *moduleList, offset, limit int) (modulePage, error) {
-	tooLarge := httpx.TooMany("bytes in the pages of one list", maxDocument)
+	tooLarge := httpx.TooMany("bytes in the pages of one list", source.MaxDocument)
 	if r.Limit <= 0 {
 		return modulePage{}, tooLarge
 	}
@@ -173,19 +174,19 @@ func (l *moduleList) incomplete(total int, why string) {
 
 // The wire form. Members outside the protocol may have any type.
 type (
-	wireModuleVersions struct {
+	wireVersions struct {
 		Modules []wireModule `json:"modules"`
 		wirePaging
 	}
 	wireModule struct {
-		Versions []wireModuleVersion `json:"versions"`
+		Versions []wireVersion `json:"versions"`
 		wirePaging
 	}
-	wireModuleVersion struct {
+	wireVersion struct {
 		Version     string          `json:"version"`
 		Deprecated  wireDeprecation `json:"deprecated"`
 		Deprecation wireDeprecation `json:"deprecation"`
-		Discovered  wireTime        `json:"discovered"`
+		Discovered  source.Time     `json:"discovered"`
 	}
 	wirePaging struct {
 		Total count `json:"total"`
@@ -249,7 +250,7 @@ type modulePage struct {
 // add adds a page to the list.
 func (l *moduleList) add(resp *httpx.Response) (modulePage, error) {
 	l.partial = l.partial || resp.Cached()
-	doc, err := decodeList[wireModuleVersions](resp)
+	doc, err := source.DecodeList[wireVersions](resp)
 	if err != nil {
 		return modulePage{}, err
 	}
@@ -270,8 +271,8 @@ func (l *moduleList) add(resp *httpx.Response) (modulePage, error) {
 			page.fresh++
 		}
 	}
-	if len(l.releases)+len(l.invalid) > maxVersions {
-		return modulePage{}, httpx.TooMany("versions", maxVersions)
+	if len(l.releases)+len(l.invalid) > source.MaxVersions {
+		return modulePage{}, httpx.TooMany("versions", source.MaxVersions)
 	}
 	return page, nil
 }
@@ -300,7 +301,7 @@ func missingModules(document []byte) error {
 
 // addVersion adds a version and reports whether it is new. Pages overlap if a version is
 // published between the requests.
-func (l *moduleList) addVersion(w *wireModuleVersion) bool {
+func (l *moduleList) addVersion(w *wireVersion) bool {
 	version, err := addrs.ParseModuleVersion(w.Version)
 	if err != nil {
 		return l.addInvalid(w.Version)

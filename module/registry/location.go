@@ -1,4 +1,4 @@
-package regclient
+package registry
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-type moduleKey struct {
+type key struct {
 	module  addrs.Module
 	version addrs.Version
 }
@@ -32,30 +32,30 @@ type moduleKey struct {
 //
 // If the location is on this machine, the error wraps [module.ErrLocal].
 func (c *Client) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
-	key, subject := moduleKey{m, v}, moduleSubject(m, v)
+	wanted, subject := key{m, v}, subjectOf(m, v)
 	if v.IsZero() {
 		// Some registries would answer with their newest version.
 		return nil, source.Failed("find", subject, errors.New("the version is missing"))
 	}
 	loc, err := source.FindVersion(v.String(), func(version string) (*module.Location, error) {
-		return c.getLocation(ctx, key, version)
+		return c.getLocation(ctx, wanted, version)
 	}, func(refused *failure.RequestError) (string, error) {
-		return c.moduleUnavailable(ctx, refused, key)
+		return c.unavailable(ctx, refused, wanted)
 	})
 	return loc, source.Failed("find", subject, err)
 }
 
 // getLocation requests a location. Version is the text of the version.
-func (c *Client) getLocation(ctx context.Context, key moduleKey, version string) (*module.Location, error) {
-	r, err := c.moduleRequest(ctx, key.module, version, "download")
+func (c *Client) getLocation(ctx context.Context, k key, version string) (*module.Location, error) {
+	r, err := c.request(ctx, k.module, version, "download")
 	if err != nil {
 		return nil, err
 	}
-	loc, err := c.moduleLocations.Get(ctx, c.http, r, cloneLocation, func(_ context.Context, resp *httpx.Response) (*module.Location, error) {
+	loc, err := c.locations.Get(ctx, c.http, r, cloneLocation, func(_ context.Context, resp *httpx.Response) (*module.Location, error) {
 		return decodeLocation(resp, r.URL)
 	})
 	if err == nil {
-		loc.Module, loc.Version = key.module, key.version
+		loc.Module, loc.Version = k.module, k.version
 	}
 	return loc, err
 }
@@ -65,24 +65,24 @@ func cloneLocation(l *module.Location) *module.Location {
 	return &c
 }
 
-// moduleUnavailable is unavailable for modules.
-func (c *Client) moduleUnavailable(ctx context.Context, refused *failure.RequestError, key moduleKey) (listed string, reason error) {
-	versions, err := c.ModuleVersions(ctx, key.module)
+// unavailable returns the reason why the registry refused a location, and the listed text of its version.
+func (c *Client) unavailable(ctx context.Context, refused *failure.RequestError, k key) (listed string, reason error) {
+	versions, err := c.ModuleVersions(ctx, k.module)
 	if err != nil {
-		return "", noList(ctx, refused, "module", err)
+		return "", source.NoList(ctx, refused, "module", err)
 	}
-	release, ok := versions.Find(key.version)
+	release, ok := versions.Find(k.version)
 	switch {
 	case !ok:
-		return "", versions.Unavailable(key.version)
+		return "", versions.Unavailable(k.version)
 	case errors.Is(refused.Err, failure.ErrNotFound):
-		return release.Listed, fault.Narrow("the version is listed, but has no location", versions.Unavailable(key.version))
+		return release.Listed, fault.Narrow("the version is listed, but has no location", versions.Unavailable(k.version))
 	}
 	return release.Listed, refused.Err
 }
 
-// moduleSubject names a package in errors.
-func moduleSubject(m addrs.Module, v addrs.Version) string {
+// subjectOf names a package in errors.
+func subjectOf(m addrs.Module, v addrs.Version) string {
 	if v.IsZero() {
 		return m.String()
 	}
@@ -153,7 +153,7 @@ func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.
 	if loc == nil {
 		return nil, source.Failed(op, "", errors.New("the location is nil"))
 	}
-	subject := moduleSubject(loc.Module, loc.Version)
+	subject := subjectOf(loc.Module, loc.Version)
 	if loc.Module.IsZero() {
 		subject = loc.String()
 	}

@@ -1,0 +1,22 @@
+// Package registry is the client of module registries. It is meant for 1.0.
+//
+//	client := &registry.Client{Transport: &transport.Settings{Credentials: auth.Environ(os.Environ())}}
+//	vpc, err := addrs.ParseModuleSource("terraform-aws-modules/vpc/aws")
+//	report, err := module.Download(ctx, client, module.Request{Source: vpc, Dir: "vpc"}, module.Options{})
+//
+// A [Client] is a [module.Source]. It asks the host of an address for its services, and then makes the
+// requests of the [module registry protocol]:
+//
+//	https://HOST/.well-known/terraform.json
+//	MODULES/NAMESPACE/NAME/SYSTEM/versions
+//	MODULES/NAMESPACE/NAME/SYSTEM/VERSION/download
+//
+// A program that also needs providers uses [github.com/tofureg/tofureg/regclient.Client], which has the methods of
+// Client, the same rules and the same errors. A program with this package alone links no OpenPGP. That
+// is for programs that audit their dependencies: the binary is hardly smaller.
+//
+// Documents have at most 16 MiB and 100,000 versions. More is
+// [github.com/tofureg/tofureg/failure.ErrTooLarge].
+//
+// [module registry protocol]: https://opentofu.org/docs/internals/module-registry-protocol/
+package registry
