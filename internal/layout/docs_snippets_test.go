@@ -338,3 +338,15 @@ func copyLocked(ctx context.Context, registry *regdir.Registry, upstream module.
 	}
 	return err
 }
+
+func checkLockFile(ctx context.Context, source provider.Source, lock *lockfile.File, platforms []addrs.Platform) error {
+	list, err := install.CheckPlatforms(ctx, source, lock, platforms, nil)
+	for _, c := range list {
+		for on, status := range c.Platforms {
+			if status != install.LockedZH && status != install.LockedH1 {
+				err = errors.Join(err, fmt.Errorf("%s %s on %s: %s", c.Provider, c.Version, on, status))
+			}
+		}
+	}
+	return err
+}

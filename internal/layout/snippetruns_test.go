@@ -109,6 +109,17 @@ func TestSnippetEnsureAsUser(t *testing.T) {
 	}
 }
 
+func TestSnippetCheckLockFile(t *testing.T) {
+	t.Parallel()
+	_, registry := snippetRegistry()
+	lock, platforms := lockedRandom(t, registry), []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64")}
+	must.Do(t, checkLockFile(t.Context(), registry, lock, platforms))
+	err := checkLockFile(t.Context(), registry, lock, append(platforms, addrs.MustParsePlatform("plan9_mips")))
+	if err == nil || !strings.Contains(err.Error(), "random 3.6.3 on plan9_mips: not built") {
+		t.Errorf("with a platform that is not built: %v", err)
+	}
+}
+
 func TestSnippetModule(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New("registry.opentofu.org")

@@ -52,6 +52,42 @@ func CheckEntry(ctx context.Context, src provider.Source, e lockfile.Entry, poli
 }
 
 func checkEntry(ctx context.Context, src provider.Source, e lockfile.Entry, policy verify.Policy) (*EntryCheck, error) {
+	o, err := readOffer(ctx, src, e, policy, []addrs.Platform{addrs.CurrentPlatform()})
+	if err != nil {
+		return nil, err
+	}
+	c := &EntryCheck{SignedBy: o.sums.SignedBy()}
+	if c.SignedBy == nil {
+		c.Unknown = e.Hashes
+		return c, nil
+	}
+	listed := map[checksum.Hash]bool{}
+	for _, zh := range o.sums.Sums().All() {
+		listed[zh] = true
+	}
+	for _, h := range e.Hashes {
+		switch {
+		case listed[h]:
+			c.Listed = append(c.Listed, h)
+		case h.Scheme() == checksum.SchemeZH:
+			c.Unlisted = append(c.Unlisted, h)
+		default:
+			c.Unknown = append(c.Unknown, h)
+		}
+	}
+	return c, nil
+}
+
+// offer is what a source says about a locked version.
+type offer struct {
+	platforms []addrs.Platform // as listed, perhaps none
+	pkg       *provider.Package
+	sums      verify.CheckedSums
+}
+
+// readOffer reads what the source says about a locked version, by the package for one platform: a wanted one, or one that the
+// source has.
+func readOffer(ctx context.Context, src provider.Source, e lockfile.Entry, policy verify.Policy, wanted []addrs.Platform) (*offer, error) {
 	switch {
 	case src == nil:
 		return nil, failure.ErrOffline
@@ -71,44 +107,31 @@ func checkEntry(ctx context.Context, src provider.Source, e lockfile.Entry, poli
 	if !ok {
 		return nil, versions.Unavailable(e.Version, addrs.Platform{})
 	}
-	platform := addrs.CurrentPlatform()
-	if len(release.Platforms) > 0 && !slices.Contains(release.Platforms, platform) {
-		platform = release.Platforms[0]
-	}
-	pkg, err := src.ProviderPackage(ctx, e.Provider, e.Version, platform)
-	if err != nil {
-		return nil, err
-	}
-	ev, err := src.Evidence(ctx, pkg)
-	if err != nil {
-		return nil, err
-	}
-	sums, err := policy.CheckSums(ev)
-	if err != nil {
-		return nil, err
-	}
-	c := &EntryCheck{SignedBy: sums.SignedBy()}
-	if c.SignedBy == nil {
-		c.Unknown = e.Hashes
-		return c, nil
-	}
-	// The document must list the package, or it may be that of another version.
-	if _, err := sums.JudgeStated(ctx, ev); err != nil {
-		return nil, err
-	}
-	listed := map[checksum.Hash]bool{}
-	for _, zh := range sums.Sums().All() {
-		listed[zh] = true
-	}
-	for _, h := range e.Hashes {
-		switch {
-		case listed[h]:
-			c.Listed = append(c.Listed, h)
-		case h.Scheme() == checksum.SchemeZH:
-			c.Unlisted = append(c.Unlisted, h)
-		default:
-			c.Unknown = append(c.Unknown, h)
+	on := wanted[0]
+	if len(release.Platforms) > 0 {
+		on = release.Platforms[0]
+		if i := slices.IndexFunc(wanted, func(p addrs.Platform) bool { return slices.Contains(release.Platforms, p) }); i >= 0 {
+			on = wanted[i]
 		}
 	}
-	return c, nil
+	o := &offer{platforms: release.Platforms}
+	o.pkg, err = src.ProviderPackage(ctx, e.Provider, e.Version, on)
+	if unavailable, ok := errors.AsType[*provider.UnavailableError](err); ok && len(unavailable.Platforms) > 0 {
+		o.pkg, err = src.ProviderPackage(ctx, e.Provider, e.Version, unavailable.Platforms[0]) // a mirror lists none before
+	}
+	if err != nil {
+		return nil, err
+	}
+	ev, err := src.Evidence(ctx, o.pkg)
+	if err != nil {
+		return nil, err
+	}
+	if o.sums, err = policy.CheckSums(ev); err != nil {
+		return nil, err
+	}
+	if o.sums.SignedBy() != nil {
+		// The document must list the package, or it may be that of another version.
+		_, err = o.sums.JudgeStated(ctx, ev)
+	}
+	return o, err
 }

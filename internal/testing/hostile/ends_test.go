@@ -175,6 +175,10 @@ var endings = []ending{
 	{"install.CheckEntry", 0, false, at(func(ctx context.Context, c *crowd, _ string) error {
 		return errorOf(install.CheckEntry(ctx, c.world().registry(), lockfile.Entry{Provider: alpha, Version: v1}, verify.Policy{}))
 	})},
+	{"install.CheckPlatforms", 0, false, at(func(ctx context.Context, c *crowd, _ string) error {
+		lock := &lockfile.File{}
+		return errors.Join(lock.Set(lockfile.Entry{Provider: alpha, Version: v1}), errorOf(install.CheckPlatforms(ctx, c.world().registry(), lock, nil, nil)))
+	})},
 	{"install.Lock", -1, true, at(func(ctx context.Context, c *crowd, dir string) error {
 		o := install.LockOptions{TempDir: dir}
 		return errorOf(install.Lock(ctx, c.world().registry(), nil, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, []addrs.Platform{linux}, o))
