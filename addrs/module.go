@@ -33,6 +33,19 @@ func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 // MustParseModule is [ParseModule], but panics.
 func MustParseModule(s string) Module { return must(ParseModule(s)) }
 
+// NewModule returns the address with these parts, none empty, checked as by [ParseModule].
+func NewModule(host svchost.Hostname, namespace, name, system string) (Module, error) {
+	m := Module{host, namespace, name, system}
+	reason := checkHost(host)
+	if reason == "" {
+		reason = m.check()
+	}
+	if reason != "" {
+		return Module{}, refuse(kindModule, host.Display()+"/"+namespace+"/"+name+"/"+system, reason)
+	}
+	return m, nil
+}
+
 // parseModule parses s, which is part of input. Errors have the given kind.
 func parseModule(host svchost.Hostname, s, input, kind string) (Module, error) {
 	if reason := checkModuleShape(input); reason != "" {

@@ -22,6 +22,9 @@ func TestParseModule(t *testing.T) {
 			t.Errorf("ParseModule(%q) = %q with the parts %q; want %q", in, m, built, want)
 		}
 		checkText(t, m)
+		if built, err := addrs.NewModule(m.Host(), m.Namespace(), m.Name(), m.System()); built != m {
+			t.Errorf("NewModule of the parts of %q = %q, %v", m, built, err)
+		}
 		if src, err := addrs.ParseModuleSource(in); err != nil || src != (addrs.ModuleSource{Module: m}) {
 			t.Errorf("ParseModuleSource(%q) = %q, %v", in, src, err)
 		}
@@ -47,6 +50,28 @@ func TestParseModuleRefuses(t *testing.T) {
 	}
 	_, err := addrs.ParseModule("a/b/c//d")
 	checkRefused(t, err, "module address", "a/b/c//d", "no subdirectory")
+}
+
+func TestNewModuleRefuses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		host                    svchost.Hostname
+		namespace, name, system string
+		reason                  string
+	}{
+		{svchost.Hostname{}, "a", "b", "c", "missing"},
+		{wire(t), "a", "b", "c", "hostname"},
+		{svchost.MustParse("github.com"), "a", "b", "c", "not a module registry"},
+		{addrs.DefaultHost(), "a/b", "c", "d", "namespace"},
+		{addrs.DefaultHost(), "a", "..", "d", "name"},
+		{addrs.DefaultHost(), "a", "b", "", "system"},
+	} {
+		m, err := addrs.NewModule(tt.host, tt.namespace, tt.name, tt.system)
+		checkRefused(t, err, "module address", tt.namespace+"/"+tt.name+"/"+tt.system, tt.reason)
+		if !m.IsZero() {
+			t.Errorf("NewModule(%q, %q, %q, %q) = %q with an error, want the zero value", tt.host, tt.namespace, tt.name, tt.system, m)
+		}
+	}
 }
 
 func TestParseModuleIn(t *testing.T) {

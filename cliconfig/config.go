@@ -52,7 +52,8 @@ type Config struct {
 
 	// OCI returns the source of a method oci_mirror. It is called at the first use of each, perhaps
 	// concurrently. If OCI is nil or fails, requests to the method fail, and no later method is
-	// tried.
+	// tried. Their errors wrap that of OCI, unless it is a
+	// [github.com/tofureg/tofureg/failure.ErrNotFound].
 	OCI func(m *Method) (provider.Source, error)
 
 	set      *settings

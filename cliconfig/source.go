@@ -122,28 +122,19 @@ func (open lazySource) Open(ctx context.Context, pkg *provider.Package) (*provid
 	})
 }
 
-// ask opens the source and calls one of its methods. A source that cannot be opened is
-// never ErrNotFound, so that no other method is tried.
+// ask opens the source and calls one of its methods. The cause of a source that cannot be opened becomes a text if it is
+// ErrNotFound, because no other method must be tried.
 func ask[T any](open lazySource, op, subject string, call func(provider.Source) (T, error)) (T, error) {
 	src, err := open()
 	if err != nil {
 		if errors.Is(err, failure.ErrNotFound) {
-			err = openError{err}
+			err = errors.New(err.Error())
 		}
 		var none T
 		return none, &failure.Error{Op: op, Subject: subject, Err: err}
 	}
 	return call(src)
 }
-
-// An openError hides that an error wraps ErrNotFound.
-type openError struct{ error }
-
-func (e openError) Is(target error) bool {
-	return !errors.Is(target, failure.ErrNotFound) && errors.Is(e.error, target)
-}
-
-func (e openError) As(target any) bool { return errors.As(e.error, target) }
 
 // exceptLocal is a source without the providers that one of the local sources has.
 type exceptLocal struct {

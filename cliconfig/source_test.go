@@ -128,7 +128,7 @@ func TestOCI(t *testing.T) {
 	reg.Reset()
 	_, packageErr := cfg.ProviderSource().ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("1.0.0"), here)
 	for _, err := range []error{versionsErr, packageErr} {
-		if !errors.Is(err, broken) || errors.Is(err, failure.ErrNotFound) || errors.Is(err, failure.ErrNoVersion) ||
+		if errors.Is(err, broken) || errors.Is(err, failure.ErrNotFound) || errors.Is(err, failure.ErrNoVersion) ||
 			!strings.HasSuffix(err.Error(), ": no key for no such version") {
 			t.Errorf("with a fetcher that does not find something: %v", err)
 		}

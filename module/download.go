@@ -274,11 +274,11 @@ func fetch(ctx context.Context, src Opener, loc *Location, s *staging, meter *fl
 			got, next, err = receive(ctx, src, loc, s, meter)
 		}
 	case loc.Kind == KindLocal:
-		got, err = fetchLocal(ctx, loc, s, meter)
+		got, err = readLocal(ctx, loc, s, meter)
 	case loc.Kind == KindGit && s.o.Git != nil:
-		got, err = s.o.Git.fetch(ctx, loc, s)
+		got, err = s.o.Git.export(ctx, loc, s)
 	case s.o.Fetcher != nil:
-		got, err = fetchWith(ctx, s.o.Fetcher, loc, s)
+		got, err = callFetcher(ctx, s.o.Fetcher, loc, s)
 	case loc.Kind == KindGit:
 		err = &UnsupportedError{Kind: loc.Kind, Options: []string{"Git", "Fetcher"}}
 	default:

@@ -738,7 +738,6 @@ func TestNoLocation(t *testing.T) {
 		"direct git":    {Kind: module.KindGit, URL: "https://example.com/x.git", Direct: true},
 		"direct sum":    {Kind: module.KindHTTP, URL: archiveURL, Direct: true, Checksum: "sha256:00"},
 		"direct ref":    {Kind: module.KindHTTP, URL: archiveURL, Direct: true, Ref: "v1"},
-		"direct depth":  {Kind: module.KindHTTP, URL: archiveURL, Direct: true, Depth: 1},
 		"direct tag":    {Kind: module.KindHTTP, URL: archiveURL, Direct: true, Tag: "v1"},
 		"direct digest": {Kind: module.KindHTTP, URL: archiveURL, Direct: true, Digest: "sha256:" + sum256},
 		"direct getter": {Kind: module.KindHTTP, URL: archiveURL, Direct: true, Getter: "http"},

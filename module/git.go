@@ -104,8 +104,8 @@ type repository struct {
 	limit     int64 // of all fetched data, in bytes
 }
 
-// fetch makes a package of the commit that loc names.
-func (g *Git) fetch(ctx context.Context, loc *Location, s *staging) (*unpacked, error) {
+// export makes a package of the commit that loc names.
+func (g *Git) export(ctx context.Context, loc *Location, s *staging) (*unpacked, error) {
 	u, err := loc.parsedURL()
 	if err != nil {
 		return nil, err
@@ -143,18 +143,35 @@ func (g *Git) fetch(ctx context.Context, loc *Location, s *staging) (*unpacked, 
 // clone creates the repository and fetches the commit that loc names. If the server hashes
 // with SHA-256, which is known only from its error, clone starts again.
 func (r *repository) clone(ctx context.Context, loc *Location) (string, error) {
-	if err := r.create(ctx, loc.URL); err != nil {
+	address, shallow := cutDepth(loc.URL)
+	if err := r.create(ctx, address); err != nil {
 		return "", err
 	}
-	commit, err := r.fetch(ctx, loc.Ref, loc.Depth)
+	commit, err := r.fetchCommit(ctx, loc.Ref, shallow)
 	if !gitWrote(err, "mismatched algorithms") {
 		return commit, err
 	}
 	r.dir += "-sha256"
-	if err := r.create(ctx, loc.URL, "--object-format=sha256"); err != nil {
+	if err := r.create(ctx, address, "--object-format=sha256"); err != nil {
 		return "", err
 	}
-	return r.fetch(ctx, loc.Ref, loc.Depth)
+	return r.fetchCommit(ctx, loc.Ref, shallow)
+}
+
+// cutDepth returns the URL without the parameter depth, and whether it had one.
+func cutDepth(address string) (without string, found bool) {
+	without, query, _ := strings.Cut(address, "?")
+	sep := "?"
+	for pair := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if name, _ = url.QueryUnescape(name); name == "depth" {
+			found = true
+		} else if pair != "" {
+			without += sep + pair
+			sep = "&"
+		}
+	}
+	return without, found
 }
 
 // create creates the repository. The URL is written to its configuration, so that it is never
@@ -206,15 +223,15 @@ func (r *repository) create(ctx context.Context, address string, options ...stri
 	return r.git.veto(u)
 }
 
-// fetch fetches the commit that ref names, and returns its full name. It first asks for this
+// fetchCommit fetches the commit that ref names, and returns its full name. It first asks for this
 // commit only. A server may refuse a commit by its name, and cannot find an abbreviated one;
-// then fetch gets all branches and tags.
-func (r *repository) fetch(ctx context.Context, ref string, depth int) (string, error) {
+// then it gets all branches and tags.
+func (r *repository) fetchCommit(ctx context.Context, ref string, shallow bool) (string, error) {
 	if ref == "" {
 		ref = "HEAD"
 	}
 	var err error
-	for _, name := range namesOnServer(ref, depth) {
+	for _, name := range namesOnServer(ref, shallow) {
 		err = r.runFetch(ctx, "--no-tags", "--depth=1", "--", "origin", name)
 		if gitWrote(err, "dumb http") {
 			// A plain file server has only the whole history.
@@ -247,7 +264,7 @@ var described = regexp.MustCompile(`^.+-[0-9]+-g[0-9a-f]{4,64}$`)
 // namesOnServer returns what a ref of a clone can be on the server, in the order in which git checkout finds it:
 // origin/NAME is the branch NAME, unless a tag has that name. With a depth, the CLI clones ref as a branch before it
 // does so as a tag.
-func namesOnServer(ref string, depth int) []string {
+func namesOnServer(ref string, shallow bool) []string {
 	branch := func(name string) string {
 		if name == "HEAD" {
 			return name
@@ -260,7 +277,7 @@ func namesOnServer(ref string, depth int) []string {
 	if name, ok := strings.CutPrefix(ref, "origin/"); ok {
 		return []string{"refs/tags/" + ref, branch(name), ref}
 	}
-	if depth > 0 && ref != "HEAD" && !strings.HasPrefix(ref, "refs/") && !isObject(ref) {
+	if shallow && ref != "HEAD" && !strings.HasPrefix(ref, "refs/") && !isObject(ref) {
 		return []string{"refs/heads/" + ref, ref}
 	}
 	return []string{ref}

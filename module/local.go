@@ -16,8 +16,8 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// fetchLocal copies a directory of this machine, or unpacks an archive on it.
-func fetchLocal(ctx context.Context, loc *Location, s *staging, meter *flight.Meter) (*unpacked, error) {
+// readLocal copies a directory of this machine, or unpacks an archive on it.
+func readLocal(ctx context.Context, loc *Location, s *staging, meter *flight.Meter) (*unpacked, error) {
 	u, err := loc.parsedURL()
 	if err != nil {
 		return nil, err
@@ -56,8 +56,8 @@ func fetchLocal(ctx context.Context, loc *Location, s *staging, meter *flight.Me
 	return got, err
 }
 
-// fetchWith calls a Fetcher, and makes a package of its files by the same rules as for a directory.
-func fetchWith(ctx context.Context, f Fetcher, loc *Location, s *staging) (*unpacked, error) {
+// callFetcher calls a Fetcher, and makes a package of its files by the same rules as for a directory.
+func callFetcher(ctx context.Context, f Fetcher, loc *Location, s *staging) (*unpacked, error) {
 	path := filepath.Join(s.part.Path(), "fetched")
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -22,7 +21,8 @@ type Location struct {
 
 	Kind Kind `json:"kind"` // the method
 
-	// URL lacks Subdir and the parameters in other fields. For KindLocal it is a file URL.
+	// URL lacks Subdir and the parameters in other fields. For KindLocal it is a file URL. For KindGit it can have the
+	// parameter depth, with which Ref is a branch rather than a tag of the same name.
 	URL string `json:"url"`
 
 	// Subdir is the directory of the module, with slashes. An element such as "acme-*" matches
@@ -37,8 +37,6 @@ type Location struct {
 	Checksum string `json:"checksum,omitempty"`
 
 	Ref string `json:"ref,omitempty"` // branch, tag, commit, revision or generation; empty for the default or the newest
-
-	Depth int `json:"depth,omitempty"` // for [Git], if not zero, Ref is a branch rather than a tag of the same name
 
 	// Tag or Digest names an OCI artifact. If both are empty, the tag is "latest".
 	Tag    string `json:"tag,omitempty"`
@@ -94,9 +92,6 @@ func (l Location) text(address, subdir, hidden string) string {
 		addParameter("rev", l.Ref)
 	case KindGit:
 		addParameter("ref", l.Ref)
-	}
-	if l.Depth > 0 {
-		addParameter("depth", strconv.Itoa(l.Depth))
 	}
 	switch l.Archive {
 	case formatOfPath(l.URL):
@@ -157,8 +152,8 @@ func (l *Location) checked() (*Location, error) {
 	} else if p, err = DirectLocation(&url.URL{}, l.URL); err == nil {
 		var reason string
 		p.Checksum, reason = canonicalChecksum(l.Checksum)
-		if l.Ref+l.Tag+l.Digest+l.Getter != "" || l.Depth != 0 {
-			reason = "a direct location has no ref, depth, tag, digest or getter"
+		if l.Ref+l.Tag+l.Digest+l.Getter != "" {
+			reason = "a direct location has no ref, tag, digest or getter"
 		}
 		if reason != "" {
 			return nil, refuse(l.URL, reason)

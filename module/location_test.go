@@ -31,13 +31,12 @@ type parsed struct {
 	Text                                                     string
 	Kind                                                     module.Kind
 	URL, Archive, Subdir, Ref, Checksum, Tag, Digest, Getter string
-	Depth                                                    int
 }
 
 func TestParseLocation(t *testing.T) {
 	t.Parallel()
 	for _, c := range casetest.Read[parsed](t, "locations.txt") {
-		want := module.Location{Kind: c.Kind, URL: c.URL, Archive: c.Archive, Subdir: c.Subdir, Ref: c.Ref, Checksum: c.Checksum, Tag: c.Tag, Digest: c.Digest, Getter: c.Getter, Depth: c.Depth}
+		want := module.Location{Kind: c.Kind, URL: c.URL, Archive: c.Archive, Subdir: c.Subdir, Ref: c.Ref, Checksum: c.Checksum, Tag: c.Tag, Digest: c.Digest, Getter: c.Getter}
 		got, err := module.ParseLocation(c.Text)
 		if err != nil {
 			t.Errorf("%s: %v", c.Text, err)

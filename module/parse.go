@@ -42,8 +42,8 @@ const maxLocation = 16 << 10
 //	file:///PATH  /PATH  C:\PATH           KindLocal
 //
 // An unknown scheme gives KindOther. A directory of the package may follow after "//", and parameters after "?".
-// These parameters become fields: ref and depth of git, rev of Mercurial, tag or digest of OCI, and archive and
-// checksum of other kinds. Filename is dropped. Other parameters stay in the URL, but OCI refuses them. Git and
+// These parameters become fields: ref of git, rev of Mercurial, tag or digest of OCI, and archive and
+// checksum of other kinds. Filename is dropped. Other parameters stay in the URL, as depth of git does, but OCI refuses them. Git and
 // Mercurial refuse archive and checksum. A fragment after "gcs::" is the generation of an object.
 //
 // Also refused are remote helpers of git, as in "git::codecommit::REGION://NAME", which git would run as a program,
@@ -80,7 +80,7 @@ func (p *parser) parse(s string) string {
 	case !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):
 		return "it must be UTF-8 without control characters"
 	case isRelativePath(s):
-		return "a location must not be a relative path"
+		return "a location must not be a relative path; use the absolute path, as filepath.Abs returns it"
 	case noModule == nil:
 		return "a location must not be the address of a module in a registry"
 	}
@@ -503,8 +503,11 @@ func (p *parser) setParameter(name, value string) (known bool, reason string) {
 	case l.Kind == KindGit && name == "ref", l.Kind == KindMercurial && name == "rev":
 		l.Ref, reason = value, checkRef(value)
 	case l.Kind == KindGit && name == "depth":
-		var err error
-		if l.Depth, err = strconv.Atoi(cmp.Or(value, "0")); err != nil || l.Depth < 0 || l.Depth > 1<<30 {
+		depth, err := strconv.Atoi(cmp.Or(value, "0"))
+		if err == nil && depth > 0 {
+			return false, "" // it stays in the URL
+		}
+		if err != nil || depth < 0 {
 			reason = "the depth must be a number"
 		}
 	case l.Kind == KindGit && name == "sshkey":

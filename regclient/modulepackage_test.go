@@ -101,7 +101,7 @@ func TestLocationForms(t *testing.T) {
 		"/etc/passwd":                                       at(module.Location{URL: "https://" + host + "/etc/passwd"}),
 		"s3::https://s3.amazonaws.com/bucket/a.zip":         at(module.Location{Kind: module.KindS3, URL: "https://s3.amazonaws.com/bucket/a.zip", Archive: "zip"}),
 		"git::https://git.example.com/net.git//sub?ref=v1":  at(module.Location{Kind: module.KindGit, URL: "https://git.example.com/net.git", Ref: "v1", Subdir: "sub"}),
-		"github.com/acme/network?ref=v1.0.0&depth=1":        at(module.Location{Kind: module.KindGit, URL: "https://github.com/acme/network.git", Ref: "v1.0.0", Depth: 1}),
+		"github.com/acme/network?ref=v1.0.0&depth=1":        at(module.Location{Kind: module.KindGit, URL: "https://github.com/acme/network.git?depth=1", Ref: "v1.0.0"}),
 		"git@git.example.com:acme/network.git":              at(module.Location{Kind: module.KindGit, URL: "ssh://git@git.example.com/acme/network.git"}),
 		"oci://registry.example.com/acme/network?tag=1.0.0": at(module.Location{Kind: module.KindOCI, URL: "oci://registry.example.com/acme/network", Tag: "1.0.0"}),
 	}

@@ -64,8 +64,8 @@ type Call struct {
 	Version string `json:"version,omitempty"` // the constraint, likewise; empty if there is none
 
 	// SourceText and VersionText are the texts of expressions, otherwise empty.
-	SourceText  string `json:"sourceText,omitempty"`
-	VersionText string `json:"versionText,omitempty"`
+	SourceText  string `json:"source_text,omitempty"`
+	VersionText string `json:"version_text,omitempty"`
 
 	Place Place `json:"place"`
 

@@ -32,9 +32,8 @@ type attempt struct {
 	failed    *failure.RequestError // nil after a success
 	transient bool                  // whether another attempt may succeed
 
-	// Set by loop:
-	again bool          // whether another attempt follows
-	wait  time.Duration // before that one
+	before error         // of the attempt before; nil if this is the first
+	wait   time.Duration // before the next attempt, if one follows
 }
 
 // attempt makes one attempt, within the timeout of the client. The request first has the context and the

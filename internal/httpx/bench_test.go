@@ -30,7 +30,7 @@ func BenchmarkRequest(b *testing.B) {
 	transport := handler(func(_ int, r *http.Request) (*http.Response, error) { return answer(r), nil })
 	var shared httpx.Shared[int]
 	ask := func(c *httpx.Client, r httpx.Request) error {
-		_, err := c.Get(context.Background(), r)
+		_, err := c.Document(context.Background(), r)
 		return err
 	}
 	for _, job := range []struct {

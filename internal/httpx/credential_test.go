@@ -42,7 +42,7 @@ func TestFailingSourceIsAnError(t *testing.T) {
 	c := client(t, s)
 	c.Credentials = &source{err: broken}
 	r := withToken(start)
-	_, err := c.Get(t.Context(), r)
+	_, err := c.Document(t.Context(), r)
 	e := asError(t, err)
 	named, ok := errors.AsType[*auth.SourceError](err)
 	if !ok || named.Host != home || named.Source != "test source" || !errors.Is(err, broken) {
@@ -52,7 +52,7 @@ func TestFailingSourceIsAnError(t *testing.T) {
 		t.Errorf("%d requests, %+v", len(s.Requests()), e)
 	}
 	r.TokenFor = svchost.Hostname{}
-	if _, err := c.Get(t.Context(), r); err != nil {
+	if _, err := c.Document(t.Context(), r); err != nil {
 		t.Errorf("without TokenFor: error %v, want no lookup", err)
 	}
 }
@@ -81,7 +81,7 @@ func TestUnauthorized(t *testing.T) {
 			if test.source != nil {
 				c.Credentials = test.source
 			}
-			_, err := c.Get(t.Context(), withToken(test.address))
+			_, err := c.Document(t.Context(), withToken(test.address))
 			e := asError(t, err)
 			if !errors.Is(err, failure.ErrUnauthorized) || e.HadToken != test.had {
 				t.Errorf("%+v", e)
@@ -140,7 +140,7 @@ func TestFirstURLAndTheLogin(t *testing.T) {
 		c := &httpx.Client{HTTP: &http.Client{Transport: s}, AllowHTTP: strings.HasPrefix(address, "http:")}
 		r := get(address)
 		r.Login = a.login
-		resp, err := c.Get(t.Context(), r)
+		resp, err := c.Document(t.Context(), r)
 		if err != nil || resp.HadToken {
 			t.Errorf("%s: %+v, %v", address, resp, err)
 			continue
@@ -161,7 +161,7 @@ func TestTokenBeforeLogin(t *testing.T) {
 		c := client(t, s)
 		r := get(start)
 		r.TokenFor, r.Login = tokenFor, a.login
-		_, err := c.Get(t.Context(), r)
+		_, err := c.Document(t.Context(), r)
 		e := asError(t, err)
 		if got := s.Requests()[0].Header.Get("Authorization"); got != want || e.HadToken != (tokenFor == home) || len(a) > 0 == (tokenFor == home) {
 			t.Errorf("token for %q: sent %q, want %q; %+v; Login was called for %v", tokenFor, got, want, e, a)
@@ -185,7 +185,7 @@ func TestLoginOfTheURL(t *testing.T) {
 		s := serve(func(n int, r *http.Request) (*http.Response, error) {
 			return status(400, "no: Authorization: "+r.Header.Get("Authorization"))(n, r)
 		})
-		_, err := client(t, s).Get(t.Context(), get("https://"+login+"@registry.example.com/x"))
+		_, err := client(t, s).Document(t.Context(), get("https://"+login+"@registry.example.com/x"))
 		if got := s.Requests()[0].Header.Get("Authorization"); got != "Basic "+sent {
 			t.Errorf("%s: sent %q", login, got)
 		}
@@ -203,7 +203,7 @@ func TestUnknownLogin(t *testing.T) {
 	r.Login = func(svchost.Hostname) (string, auth.Password, bool) {
 		return "alice", auth.NewPassword(password), false
 	}
-	if _, err := client(t, s).Get(t.Context(), r); err != nil || s.Requests()[0].Header.Get("Authorization") != "" {
+	if _, err := client(t, s).Document(t.Context(), r); err != nil || s.Requests()[0].Header.Get("Authorization") != "" {
 		t.Errorf("%v, %v", s.Requests()[0].Header, err)
 	}
 }

@@ -2,13 +2,13 @@
 // rules for redirects and credentials.
 //
 //	c := &httpx.Client{Credentials: tokens}
-//	resp, err := c.Get(ctx, httpx.Request{URL: u, Accept: httpx.JSON, TokenFor: host, Limit: 16 << 20})
+//	resp, err := c.Document(ctx, httpx.Request{URL: u, Accept: httpx.JSON, TokenFor: host, Limit: 16 << 20})
 //	if err != nil {
 //		return err // a *failure.RequestError
 //	}
 //	err = resp.DecodeJSON(&versions)
 //
-// [Client.Get] reads a document. [Client.Open] streams a package. Both retry as described in package
+// [Client.Document] reads a document. [Client.Open] streams a package. Both retry as described in package
 // transport, so callers must not retry, except a download after failure.ErrChanged.
 //
 // The loop in retry.go makes attempts, each a call of the method attempt, and says why one follows another.

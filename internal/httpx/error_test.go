@@ -26,7 +26,7 @@ func TestMessages(t *testing.T) {
 			t.Parallel()
 			// The token begins like a value of the query.
 			r := withToken("https://registry.example.com/v1/x?key=query-value&b=2&ns=s3cr")
-			_, err := client(t, serve(status(400, test.Body, "Content-Type: "+test.Media))).Get(t.Context(), r)
+			_, err := client(t, serve(status(400, test.Body, "Content-Type: "+test.Media))).Document(t.Context(), r)
 			e := asError(t, err)
 			if e.Message != test.Want {
 				t.Errorf("message %q, want %q", e.Message, test.Want)
@@ -90,7 +90,7 @@ func TestHugeQueries(t *testing.T) {
 		r := get(test.first)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := c.Get(t.Context(), r)
+		_, err := c.Document(t.Context(), r)
 		runtime.ReadMemStats(&after)
 		if asError(t, err); !errors.Is(err, failure.ErrTooLarge) || len(err.Error()) > 2000 {
 			t.Errorf("%s: %.2000v", name, err)
@@ -107,16 +107,16 @@ func TestLimitsOfURLs(t *testing.T) {
 	// Values of at least four bytes of the first 64 parameters are secret.
 	query := strings.Repeat("a&", 62) + "x=abc&x=defg&x=hijk"
 	c := client(t, serve(status(400, "abc defg hijk")))
-	_, err := c.Get(t.Context(), get(start+"?"+query))
+	_, err := c.Document(t.Context(), get(start+"?"+query))
 	if e := asError(t, err); e.Message != "abc ... hijk" {
 		t.Errorf("message %q", e.Message)
 	}
 	for n, want := range map[int]error{32 << 10: nil, 32<<10 + 1: failure.ErrTooLarge} {
 		u := "https://h.example.com/?" + strings.Repeat("q", n-len("h.example.com/"))
-		if _, err := client(t, serve(status(200, ""))).Get(t.Context(), get(u)); !errors.Is(err, want) {
+		if _, err := client(t, serve(status(200, ""))).Document(t.Context(), get(u)); !errors.Is(err, want) {
 			t.Errorf("%d bytes: %.200v, want %v", n, err, want)
 		}
-		if _, err := client(t, serve(redirect(u), status(200, ""))).Get(t.Context(), get(start)); !errors.Is(err, want) {
+		if _, err := client(t, serve(redirect(u), status(200, ""))).Document(t.Context(), get(start)); !errors.Is(err, want) {
 			t.Errorf("%d bytes in a redirect: %.200v, want %v", n, err, want)
 		}
 	}
@@ -146,7 +146,7 @@ func FuzzErrorAnswer(f *testing.F) {
 		}
 		c := client(t, serve(answer))
 		c.Retries = -1
-		_, err := c.Get(t.Context(), withToken(start+"?a=query-value"))
+		_, err := c.Document(t.Context(), withToken(start+"?a=query-value"))
 		e := asError(t, err)
 		leaks(t, err.Error())
 		if len(err.Error()) > 3000 || len(e.Message) > 200 || e.RetryAfter < 0 {
@@ -180,7 +180,7 @@ func TestTokenInAddress(t *testing.T) {
 			c.Credentials = auth.MustNewToken(test.token).For(home)
 			c.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			r := withToken(start)
-			_, err := c.Get(t.Context(), r)
+			_, err := c.Document(t.Context(), r)
 			if e := asError(t, err); e.URL != test.want {
 				t.Errorf("%s: URL %q, want %q", test.location, e.URL, test.want)
 			}
@@ -192,7 +192,7 @@ func TestTokenInAddress(t *testing.T) {
 		})
 	}
 	c := client(t, serve(redirect("/v1/"+secret), status(200, "{}")))
-	res := must.Get(c.Get(t.Context(), withToken(start)))(t)
+	res := must.Get(c.Document(t.Context(), withToken(start)))(t)
 	leaks(t, res.ShownURL()+res.Fail(http.ErrBodyNotAllowed).Error())
 	if !strings.HasSuffix(res.URL.Path, secret) {
 		t.Errorf("URL of the response was masked: %s", res.URL)

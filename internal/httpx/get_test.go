@@ -28,7 +28,7 @@ func TestGet(t *testing.T) {
 	s := serve(status(http.StatusOK, `{"a":1}`, "Content-Type: application/json"))
 	r := get("https://registry.example.com/v1/x?a=b#part")
 	r.Accept, r.TokenFor = "application/json", home
-	resp := must.Get(client(t, s).Get(t.Context(), r))(t)
+	resp := must.Get(client(t, s).Document(t.Context(), r))(t)
 	if string(resp.Body) != `{"a":1}` || resp.Status != 200 || resp.Attempts != 1 || !resp.HadToken || resp.Header.Get("Content-Type") == "" {
 		t.Errorf("response %+v", resp)
 	}
@@ -55,7 +55,7 @@ func TestGet(t *testing.T) {
 func TestEmptyDocument(t *testing.T) {
 	t.Parallel()
 	s := serve(status(http.StatusNoContent, "", "X-Terraform-Get: ./x.zip"))
-	resp, err := client(t, s).Get(t.Context(), get("https://registry.example.com/"))
+	resp, err := client(t, s).Document(t.Context(), get("https://registry.example.com/"))
 	if err != nil || resp.Status != 204 || resp.Body == nil || len(resp.Body) != 0 || resp.Header.Get("X-Terraform-Get") != "./x.zip" {
 		t.Errorf("%+v, %v", resp, err)
 	}
@@ -143,13 +143,13 @@ func TestLimit(t *testing.T) {
 			c := client(t, listen(t, handler))
 			r := get("https://registry.example.com/" + kind + "/exact")
 			r.Limit = limit
-			resp, err := c.Get(t.Context(), r)
+			resp, err := c.Document(t.Context(), r)
 			if err != nil || len(resp.Body) != limit {
 				t.Fatalf("a body of exactly the limit: %v", err)
 			}
 			r = get("https://registry.example.com/" + kind + "/over")
 			r.Limit = limit
-			_, err = c.Get(t.Context(), r)
+			_, err = c.Document(t.Context(), r)
 			e := asError(t, err)
 			if !errors.Is(err, failure.ErrTooLarge) || e.Attempts != 1 || e.Status != 200 {
 				t.Errorf("one byte more: %v, want ErrTooLarge at the first attempt", err)
@@ -168,7 +168,7 @@ func TestLimitIsRequired(t *testing.T) {
 		s := serve(status(200, ""))
 		r := get("https://registry.example.com/")
 		r.Limit = limit
-		_, err := client(t, s).Get(t.Context(), r)
+		_, err := client(t, s).Document(t.Context(), r)
 		if asError(t, err); len(s.Requests()) != 0 {
 			t.Error("a request was made")
 		}
@@ -176,7 +176,7 @@ func TestLimitIsRequired(t *testing.T) {
 	s := serve(status(200, "abc"))
 	r := get("https://registry.example.com/")
 	r.Limit = 1<<63 - 1
-	if resp, err := client(t, s).Get(t.Context(), r); err != nil || string(resp.Body) != "abc" {
+	if resp, err := client(t, s).Document(t.Context(), r); err != nil || string(resp.Body) != "abc" {
 		t.Errorf("the largest limit: %v", err)
 	}
 }
@@ -186,7 +186,7 @@ func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tr := listen(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
-		_, err := client(t, tr).Get(t.Context(), get(start))
+		_, err := client(t, tr).Document(t.Context(), get(start))
 		if asError(t, err); !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "connection was closed without an answer") {
 			t.Errorf("error %v", err)
 		}
@@ -206,12 +206,12 @@ func TestBrokenDocumentIsRetried(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			s := serve(broken, broken, status(200, whole))
-			resp, err := client(t, s).Get(t.Context(), get("https://registry.example.com/"))
+			resp, err := client(t, s).Document(t.Context(), get("https://registry.example.com/"))
 			if err != nil || string(resp.Body) != whole || resp.Attempts != 3 {
 				t.Errorf("%+v, %v", resp, err)
 			}
 			s = serve(broken)
-			_, err = client(t, s).Get(t.Context(), get("https://registry.example.com/"))
+			_, err = client(t, s).Document(t.Context(), get("https://registry.example.com/"))
 			if e := asError(t, err); e.Attempts != 3 || len(s.Requests()) != 3 ||
 				name == "truncated" && (!errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "after 5 bytes")) {
 				t.Errorf("%v after %d requests", err, len(s.Requests()))
@@ -246,7 +246,7 @@ func TestTimeout(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				start := time.Now()
-				_, err := c.Get(ctx, get("https://registry.example.com/"))
+				_, err := c.Document(ctx, get("https://registry.example.com/"))
 				e := asError(t, err)
 				took := time.Since(start)
 				if test.want == 0 {
@@ -288,7 +288,7 @@ func TestCallersClientIsKept(t *testing.T) {
 			return nil
 		}
 		before := *c.HTTP
-		must.Get(c.Get(t.Context(), get("https://registry.example.com/first")))(t)
+		must.Get(c.Document(t.Context(), get("https://registry.example.com/first")))(t)
 		if len(asked) != 1 || asked[0] != "/first /second" {
 			t.Errorf("CheckRedirect was asked %q", asked)
 		}
@@ -298,7 +298,7 @@ func TestCallersClientIsKept(t *testing.T) {
 		if second := s.Requests()[1]; second.Header.Get("Cookie") != "c=d" || second.Response == nil {
 			t.Errorf("the second hop got %v, want the cookie c=d; it has the redirect as Response: %v", second.Header, second.Response != nil)
 		}
-		must.Get(c.Get(t.Context(), get("https://registry.example.com/third")))(t)
+		must.Get(c.Document(t.Context(), get("https://registry.example.com/third")))(t)
 		for _, req := range s.Requests()[2:] { // an attempt does not add to the headers of the next one
 			if got := req.Header.Values("Cookie"); len(got) != 1 || got[0] != "c=d; a=b" {
 				t.Errorf("%s got the cookies %q, want c=d and a=b once", req.URL, got)
@@ -316,14 +316,14 @@ func TestCallersCheckRedirectRefuses(t *testing.T) {
 	c := client(t, s)
 	mine := errors.New("not today")
 	c.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return mine }
-	_, err := c.Get(t.Context(), get("https://registry.example.com/"))
+	_, err := c.Document(t.Context(), get("https://registry.example.com/"))
 	if e := asError(t, err); !errors.Is(err, mine) || e.Attempts != 1 || e.Status != 302 {
 		t.Errorf("error %+v", e)
 	}
 	leaks(t, err.Error())
 
 	c.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	_, err = c.Get(t.Context(), get("https://registry.example.com/"))
+	_, err = c.Document(t.Context(), get("https://registry.example.com/"))
 	if e := asError(t, err); e.Status != 302 || !strings.Contains(err.Error(), "status 302") {
 		t.Errorf("ErrUseLastResponse: %+v", e)
 	}

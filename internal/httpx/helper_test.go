@@ -132,7 +132,10 @@ func withToken(address string) httpx.Request {
 
 // asks are the two ways to make a request.
 var asks = map[string]func(*httpx.Client, context.Context, httpx.Request) error{
-	"Get": func(c *httpx.Client, ctx context.Context, r httpx.Request) error { _, err := c.Get(ctx, r); return err },
+	"Get": func(c *httpx.Client, ctx context.Context, r httpx.Request) error {
+		_, err := c.Document(ctx, r)
+		return err
+	},
 	"Open": func(c *httpx.Client, ctx context.Context, r httpx.Request) error {
 		_, err := c.Open(ctx, r)
 		return err

@@ -45,7 +45,7 @@ func TestMethod(t *testing.T) {
 			server := &changes{t: t, statuses: test.statuses}
 			c := &httpx.Client{HTTP: &http.Client{Transport: server}}
 			u := must.Get(url.Parse("https://storage.example.com/o"))(t)
-			_, err := c.Get(t.Context(), httpx.Request{
+			_, err := c.Document(t.Context(), httpx.Request{
 				URL: u, Limit: 100, Redirects: -1, Method: http.MethodPost, ContentType: "text/x", Size: 7,
 				Body: func() io.Reader { return strings.NewReader("content") },
 			})

@@ -72,7 +72,7 @@ func TestRedirectsAndTheCredentials(t *testing.T) {
 					case "token and user":
 						r.URL.User = url.UserPassword("user", "hunter2")
 					}
-					resp := must.Get(c.Get(t.Context(), r))(t)
+					resp := must.Get(c.Document(t.Context(), r))(t)
 					if sent := authorized(t, s, header); !slices.Equal(sent, want) || how == "login" && strings.Join(a, " ") != "registry.example.com" {
 						t.Errorf("sent %v, want %v; Login was called for %v", sent, want, a)
 					}
@@ -96,12 +96,12 @@ func TestUserInformationInTheURL(t *testing.T) {
 	s := serve(status(403, "hunter2"))
 	c := client(t, s)
 	c.AllowHTTP = true
-	_, err := c.Get(t.Context(), get("http://user:hunter2@registry.example.com/"))
+	_, err := c.Document(t.Context(), get("http://user:hunter2@registry.example.com/"))
 	if asError(t, err); !errors.Is(err, failure.ErrInsecure) || len(s.Requests()) != 0 {
 		t.Errorf("a password over http: %v", err)
 	}
 	leaks(t, err.Error())
-	_, err = c.Get(t.Context(), get("https://user:hunter2@registry.example.com/"))
+	_, err = c.Document(t.Context(), get("https://user:hunter2@registry.example.com/"))
 	leaks(t, err.Error())
 }
 
@@ -137,7 +137,7 @@ func TestFirstURLAndTheToken(t *testing.T) {
 		s := serve(status(200, ""))
 		c := client(t, s)
 		c.AllowHTTP = true
-		resp, err := c.Get(t.Context(), withToken(address))
+		resp, err := c.Document(t.Context(), withToken(address))
 		if err != nil {
 			t.Errorf("%s: %v", address, err)
 			continue
@@ -196,7 +196,7 @@ func TestRefusedRedirects(t *testing.T) {
 		s := serve(redirect(test.location), status(200, ""))
 		c := client(t, s)
 		c.VetoHost = vetoPrivate
-		_, err := c.Get(t.Context(), withToken(start+"?q=query-value"))
+		_, err := c.Document(t.Context(), withToken(start+"?q=query-value"))
 		e := asError(t, err)
 		if len(s.Requests()) != 1 || e.Attempts != 1 || e.Status != 302 {
 			t.Errorf("%.60q: %d requests, %+v", test.location, len(s.Requests()), e)
@@ -226,13 +226,13 @@ func TestRedirectLimit(t *testing.T) {
 		s := serve(redirect(start)) // a loop
 		r := get(start)
 		r.Redirects = limit
-		_, err := client(t, s).Get(t.Context(), r)
+		_, err := client(t, s).Document(t.Context(), r)
 		e := asError(t, err)
 		if n := len(s.Requests()); n != follows+1 || e.Attempts != 1 || !strings.Contains(err.Error(), fmt.Sprintf("more than %d redirects", follows)) {
 			t.Errorf("limit %d: %d requests; %v", limit, n, err)
 		}
 		// The maximum number of redirects is followed.
-		if _, err := client(t, hops(302, slices.Repeat([]string{"/next"}, follows))).Get(t.Context(), r); err != nil {
+		if _, err := client(t, hops(302, slices.Repeat([]string{"/next"}, follows))).Document(t.Context(), r); err != nil {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}
@@ -253,7 +253,7 @@ func TestVetoHostIsAskedFirst(t *testing.T) {
 		asked = append(asked, host)
 		return nil
 	}
-	must.Get(c.Get(t.Context(), get("https://A.example.com/")))(t)
+	must.Get(c.Document(t.Context(), get("https://A.example.com/")))(t)
 	if want := []string{"a.example.com", "b.example.com:8443", "xn--bcher-kva.example.com", "c.example.com",
 		"d.example.com", "e.example.com:8443", "[2001:db8::1]:8443", "[fe80::1]", "192.0.2.1", "0xy.x0"}; !slices.Equal(asked, want) {
 		t.Errorf("asked %q, want %q", asked, want)
@@ -271,7 +271,7 @@ func TestVetoComesBeforeTheToken(t *testing.T) {
 	src := &source{err: errors.New("must not be asked")}
 	c := &httpx.Client{HTTP: &http.Client{Transport: serve(status(200, ""))}, Credentials: src}
 	c.VetoHost = func(string) error { return errVeto }
-	if _, err := c.Get(t.Context(), withToken(start)); !errors.Is(err, errVeto) || src.lookups != 0 {
+	if _, err := c.Document(t.Context(), withToken(start)); !errors.Is(err, errVeto) || src.lookups != 0 {
 		t.Errorf("error %v, %d lookups", err, src.lookups)
 	}
 }
@@ -282,7 +282,7 @@ func TestRefusedRedirectAfterAWait(t *testing.T) {
 	for location, after := range map[string]string{"/%zz": "", "ftp://registry.example.com/": "", "/%zy": "7"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := serve(status(503, "", "Retry-After: 5"), status(302, "", "Location: "+location, "Retry-After: "+after))
-			_, err := client(t, s).Get(t.Context(), get(start))
+			_, err := client(t, s).Document(t.Context(), get(start))
 			want := map[string]time.Duration{"7": 7 * time.Second}[after]
 			if e := asError(t, err); e.Status != 302 || e.RetryAfter != want {
 				t.Errorf("%s: status %d, wait %v, want %v", location, e.Status, e.RetryAfter, want)

@@ -40,7 +40,7 @@ func New(t *transport.Settings) *Client {
 	return (*Client)(t)
 }
 
-// Request is a GET request.
+// Request is a request, usually a GET.
 type Request struct {
 	// URL is the requested URL. User information is sent as basic credentials, over https only.
 	URL *url.URL
@@ -56,7 +56,7 @@ type Request struct {
 	// called if the rules of the package comment forbid credentials.
 	Login func(host svchost.Hostname) (user string, password auth.Password, ok bool)
 
-	// Limit is the maximum size of the decompressed body, in bytes. Get requires it. For Open, zero
+	// Limit is the maximum size of the decompressed body, in bytes. Document requires it. For Open, zero
 	// means that the size is not limited.
 	Limit int64
 
@@ -64,7 +64,7 @@ type Request struct {
 	// refused.
 	Redirects int
 
-	// Method, if not empty, is another method than GET. It is for Get only, whose requests are repeated also if they
+	// Method, if not empty, is another method than GET. It is for Document only, whose requests are repeated also if they
 	// change something. Body, if not nil, returns a reader of the body, of Size bytes and of the media type
 	// ContentType, for each attempt.
 	Method      string
@@ -145,9 +145,9 @@ func Refusal(err error) *failure.RequestError {
 	return nil
 }
 
-// Get returns a document of at most r.Limit bytes. Any other status than 2xx, and status 206, is an
+// Document requests a document of at most r.Limit bytes. Any other status than 2xx, and status 206, is an
 // error. The error is a [*failure.RequestError].
-func (c *Client) Get(ctx context.Context, r Request) (*Response, error) {
+func (c *Client) Document(ctx context.Context, r Request) (*Response, error) {
 	f, err := newDocument(ctx, c, &r)
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ type Key struct {
 	credentials [sha256.Size]byte
 }
 
-// Prepare is the first half of [Client.Get]: it checks the request, also with VetoHost, and finds its
+// Prepare is the first half of [Client.Document]: it checks the request, also with VetoHost, and finds its
 // credentials, which may depend on ctx. The function get is the second half. It must be called once at
 // most, unless a call with the same key gets an answer to share.
 func (c *Client) Prepare(ctx context.Context, r Request) (key Key, get func(context.Context) (*Response, error), err error) {

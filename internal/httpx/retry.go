@@ -27,23 +27,15 @@ const (
 	maxWait   = 30 * time.Second // also if a server asks for more
 )
 
-// loop makes the attempts of a fetch. For its http.Client it is a transport, which has no connections to
-// close: go-retryablehttp would close those of other requests after each failure.
-type loop struct {
-	fetch *fetch
-	last  *attempt // nil before the first
-}
-
-// do makes attempts until one succeeds or no other may follow, and returns the last one. The loop and
-// its waits are those of go-retryablehttp, which does what RoundTrip has decided. It gets no Logger, because
-// it would log secrets in URLs: announce logs.
+// do makes attempts until one succeeds or no other may follow, and returns the last one. The loop and its waits are
+// those of go-retryablehttp. It gets no Logger, because it would log secrets in URLs: announce logs.
 func (f *fetch) do(ctx context.Context) *attempt {
-	l := &loop{fetch: f}
+	made := &attempts{fetch: f}
 	rc := &retryablehttp.Client{
-		HTTPClient:   &http.Client{Transport: l},
-		RetryMax:     f.client.maxAttempts(f.document),
-		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return l.last.again, nil },
-		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return l.last.wait },
+		HTTPClient:   &http.Client{Transport: made},
+		RetryMax:     f.client.maxAttempts(f.document), // checkRetry ends before
+		CheckRetry:   f.checkRetry,
+		Backoff:      wait,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	req := (&http.Request{
@@ -53,44 +45,85 @@ func (f *fetch) do(ctx context.Context) *attempt {
 		Header: http.Header{},
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
-	_, _ = rc.Do(&retryablehttp.Request{Request: req}) // the results are in l.last
-	a := l.last
-	if a.again { // ctx ended during the wait
+	resp, err := rc.Do(&retryablehttp.Request{Request: req})
+	a := attemptOf(resp)
+	switch {
+	case a != nil:
+	case made.last != nil && ctx.Err() != nil: // ctx ended during a wait
+		a = made.last
 		a.failed = a.failed.Because(withLast(fault.Ended(ctx), a.failed.Err))
+	default:
+		a = &attempt{url: f.url, failed: f.fail(f.url, nil, cmp.Or(err, errors.New("no attempt was made")))}
 	}
 	return a
 }
 
-// RoundTrip makes an attempt and decides whether and when another one follows.
-func (l *loop) RoundTrip(req *http.Request) (*http.Response, error) {
-	f, ctx, before := l.fetch, req.Context(), l.last
-	a := f.attempt(req)
-	l.last = a
+// attempts is the transport that makes the attempts of a fetch. It has no idle connections to close:
+// go-retryablehttp would close those of other requests after each failure.
+type attempts struct {
+	fetch *fetch
+	last  *attempt // nil before the first
+}
+
+// carried is the context key of the attempt that an answer carries.
+type carried struct{}
+
+// RoundTrip makes an attempt, and returns an answer that carries it. The answer is never a redirect, which http.Client
+// would follow.
+func (t *attempts) RoundTrip(req *http.Request) (*http.Response, error) {
+	a := t.fetch.attempt(req)
+	if t.last != nil {
+		a.before = t.last.failed.Err
+	}
+	t.last = a
+	return &http.Response{
+		StatusCode: http.StatusOK, Proto: req.Proto, ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody,
+		Request: req.WithContext(context.WithValue(req.Context(), carried{}, a)),
+	}, nil
+}
+
+// attemptOf returns the attempt that resp, which may be nil, carries, or nil.
+func attemptOf(resp *http.Response) *attempt {
+	if resp == nil || resp.Request == nil {
+		return nil
+	}
+	a, _ := resp.Request.Context().Value(carried{}).(*attempt)
+	return a
+}
+
+// checkRetry decides whether another attempt follows the one that resp carries, and when.
+func (f *fetch) checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	a := attemptOf(resp)
 	switch {
+	case a == nil:
+		return false, err
 	case a.failed == nil:
-		return a.resp, nil
 	case ctx.Err() != nil:
-		a.failed = ended(ctx, a.failed, before)
+		a.failed = ended(ctx, a)
 	case a.transient && f.earlier+f.made < f.client.maxAttempts(f.document):
 		a.wait = backoff(f.earlier+f.made-1, a.resp)
-		if err := f.announce(ctx, a); err != nil {
-			a.failed = a.failed.Because(withLast(err, a.failed.Err))
-			break
+		if err = f.announce(ctx, a); err == nil {
+			return true, nil
 		}
-		a.again = true
+		a.failed = a.failed.Because(withLast(err, a.failed.Err))
 	}
-	return nil, a.failed
+	return false, nil
+}
+
+// wait returns the wait after the attempt that resp carries.
+func wait(least, _ time.Duration, _ int, resp *http.Response) time.Duration {
+	if a := attemptOf(resp); a != nil {
+		return a.wait
+	}
+	return max(least, firstWait)
 }
 
 // ended returns the error of an attempt during which ctx ended. If that is why the attempt failed, it
-// does not count, and the error includes the failure of the attempt before, which may be nil.
-func ended(ctx context.Context, e *failure.RequestError, before *attempt) *failure.RequestError {
-	last := e.Err
+// does not count, and the error includes the failure of the attempt before.
+func ended(ctx context.Context, a *attempt) *failure.RequestError {
+	e, last := a.failed, a.failed.Err
 	if errors.Is(last, ctx.Err()) || errors.Is(last, context.Cause(ctx)) {
-		last = nil
-		if before != nil {
-			last = before.failed.Err
-		}
+		last = a.before
 		e.Attempts--
 	}
 	return e.Because(withLast(fault.Ended(ctx), last))

@@ -34,7 +34,7 @@ func TestBackoff(t *testing.T) {
 			s := serve(fails(errReset))
 			c := client(t, s)
 			c.Retries = 8
-			_, err := c.Get(t.Context(), get("https://registry.example.com/"))
+			_, err := c.Document(t.Context(), get("https://registry.example.com/"))
 			asError(t, err)
 			at := s.Times()
 			for i, most := range []time.Duration{1, 2, 4, 8, 16, 30, 30, 30} {
@@ -99,7 +99,7 @@ func TestStatedWaits(t *testing.T) {
 			})
 			c := client(t, s)
 			c.Retries = 1
-			_, err := c.Get(t.Context(), get("https://registry.example.com/"))
+			_, err := c.Document(t.Context(), get("https://registry.example.com/"))
 			e, at := asError(t, err), s.Times()
 			wait, least, most := at[1].Sub(at[0]), test.want, test.want+test.want/10+1
 			switch {
@@ -126,7 +126,7 @@ func TestStatedWaitsDiffer(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
 			s := serve(status(429, "", "Retry-After: 20"), status(200, ""))
-			if _, err := client(t, s).Get(t.Context(), get("https://registry.example.com/")); err != nil {
+			if _, err := client(t, s).Document(t.Context(), get("https://registry.example.com/")); err != nil {
 				t.Error(err)
 			}
 			different[time.Since(start)] = true
@@ -153,7 +153,7 @@ func TestNeverRetried(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			s := serve(fails(err))
 			start := time.Now()
-			_, got := client(t, s).Get(t.Context(), get("https://registry.example.com/"))
+			_, got := client(t, s).Document(t.Context(), get("https://registry.example.com/"))
 			if e := asError(t, got); e.Attempts != 1 || len(s.Requests()) != 1 || time.Since(start) != 0 {
 				t.Errorf("%d requests in %v: %v", len(s.Requests()), time.Since(start), got)
 			}
@@ -167,7 +167,7 @@ func TestNeverRetried(t *testing.T) {
 	// Other DNS errors are retried.
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(fails(&net.DNSError{Err: "server misbehaving", IsTemporary: true}), status(200, ""))
-		if _, err := client(t, s).Get(t.Context(), get("https://registry.example.com/")); err != nil {
+		if _, err := client(t, s).Document(t.Context(), get("https://registry.example.com/")); err != nil {
 			t.Error(err)
 		}
 	})
@@ -185,7 +185,7 @@ func TestContextWins(t *testing.T) {
 			time.AfterFunc(100*time.Millisecond, func() { cancel(because) })
 			start := time.Now()
 			s := serve(test.step)
-			_, err := client(t, s).Get(ctx, get("https://registry.example.com/"))
+			_, err := client(t, s).Document(ctx, get("https://registry.example.com/"))
 			e := asError(t, err)
 			if !errors.Is(err, context.Canceled) || !errors.Is(err, because) || time.Since(start) != 100*time.Millisecond {
 				t.Errorf("after %v: %v", time.Since(start), err)
@@ -203,7 +203,7 @@ func TestContextWins(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		s := serve(status(200, ""))
-		_, err := client(t, s).Get(ctx, get("https://registry.example.com/"))
+		_, err := client(t, s).Document(ctx, get("https://registry.example.com/"))
 		if e := asError(t, err); !errors.Is(err, context.Canceled) || len(s.Requests()) != 0 || e.Attempts != 0 {
 			t.Errorf("error %v, %d requests", err, len(s.Requests()))
 		}
@@ -218,7 +218,7 @@ func TestDeadlineShorterThanTheWait(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		s := serve(status(429, "", "Retry-After: 20"))
-		_, err := client(t, s).Get(ctx, get("https://registry.example.com/"))
+		_, err := client(t, s).Document(ctx, get("https://registry.example.com/"))
 		e := asError(t, err)
 		if time.Since(start) != 0 || !errors.Is(err, fault.ErrNoTime) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("after %v: %v", time.Since(start), err)
@@ -234,12 +234,24 @@ func TestLastStatus(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(status(502, ""), fails(errReset))
-		_, err := client(t, s).Get(t.Context(), get("https://registry.example.com/"))
+		_, err := client(t, s).Document(t.Context(), get("https://registry.example.com/"))
 		e := asError(t, err)
 		if e.Status != 0 || e.Attempts != 3 || !errors.Is(err, errReset) || !strings.HasSuffix(err.Error(), "(3 attempts)") {
 			t.Errorf("%+v: %v", e, err)
 		}
 	})
+}
+
+// An answer that carries no attempt, as a later go-retryablehttp may pass, ends the attempts with the error.
+func TestForeignAnswer(t *testing.T) {
+	t.Parallel()
+	for name, resp := range map[string]*http.Response{
+		"nil": nil, "without request": {}, "without attempt": {Request: must.Get(http.NewRequest("GET", "https://registry.example.com/", nil))(t)},
+	} {
+		if again, after, err := httpx.DecideOn(resp, errReset); again || err != errReset || after <= 0 {
+			t.Errorf("%s: again %t with error %v after %v, want false, %v and a wait", name, again, err, after, errReset)
+		}
+	}
 }
 
 // After the last attempt the connection pool is kept, although go-retryablehttp would empty it.
@@ -268,8 +280,8 @@ func TestPoolSurvivesFailures(t *testing.T) {
 		}
 		c := client(t, tr)
 		for range 3 {
-			must.Get(c.Get(t.Context(), get("https://registry.example.com/moved")))(t)
-			_, err := c.Get(t.Context(), get("https://registry.example.com/busy"))
+			must.Get(c.Document(t.Context(), get("https://registry.example.com/moved")))(t)
+			_, err := c.Document(t.Context(), get("https://registry.example.com/busy"))
 			asError(t, err)
 			for _, path := range []string{"chunks", "declared"} {
 				if got, _, _, err := download(t, c, get("https://registry.example.com/"+path)); err != nil || len(got) != 100_000 {
@@ -307,7 +319,7 @@ func TestNoAttemptForWhatIsRefused(t *testing.T) {
 		c := client(t, s)
 		c.VetoHost = vetoPrivate
 		r := withToken(test.address)
-		_, err := c.Get(t.Context(), r)
+		_, err := c.Document(t.Context(), r)
 		e := asError(t, err)
 		if e.Attempts != 0 || e.HadToken || len(s.Requests()) != 0 {
 			t.Errorf("%.50s: %d requests", test.address, len(s.Requests()))
@@ -321,7 +333,7 @@ func TestNoAttemptForWhatIsRefused(t *testing.T) {
 	}
 	r := get("https://x.example.com/")
 	r.URL = nil
-	_, err := client(t, serve(status(200, ""))).Get(t.Context(), r)
+	_, err := client(t, serve(status(200, ""))).Document(t.Context(), r)
 	asError(t, err)
 }
 
@@ -333,7 +345,7 @@ func TestLogger(t *testing.T) {
 		c := client(t, s)
 		c.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		r := withToken("https://registry.example.com/v1/x?q=query-value#fragment-value")
-		must.Get(c.Get(t.Context(), r))(t)
+		must.Get(c.Document(t.Context(), r))(t)
 		for line := range strings.Lines(out.String()) {
 			leaks(t, strings.TrimSuffix(line, "\n"))
 		}
@@ -347,7 +359,7 @@ func TestLogger(t *testing.T) {
 		}
 		out.Reset()
 		c.Logger = slog.New(slog.NewTextHandler(&out, nil))
-		if _, err := c.Get(t.Context(), r); err != nil || out.Len() > 0 {
+		if _, err := c.Document(t.Context(), r); err != nil || out.Len() > 0 {
 			t.Errorf("%v; logged above debug: %s", err, &out)
 		}
 	})
@@ -400,7 +412,7 @@ func TestWaiting(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
 			defer cancel()
 			start := time.Now()
-			_, err := c.Get(ctx, get(pkg))
+			_, err := c.Document(ctx, get(pkg))
 			if took := time.Since(start); took != test.want || !errors.Is(err, test.err) {
 				t.Errorf("Get returned %v after %v, want %v after %v", err, took, test.err, test.want)
 			}
@@ -450,7 +462,7 @@ func TestRetries(t *testing.T) {
 			s := serve(status(503, ""))
 			c := client(t, s)
 			c.Retries, c.ArchiveRetries = test.retries, test.archives
-			_, err := c.Get(t.Context(), get(start))
+			_, err := c.Document(t.Context(), get(start))
 			documents := asError(t, err).Attempts
 			_, err = c.Open(t.Context(), get(start))
 			if archives := asError(t, err).Attempts; documents != test.wantDocument || len(s.Requests()) != documents+archives || archives != test.wantArchive {
@@ -466,7 +478,7 @@ func TestManyRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := client(t, serve(status(503, ""), status(200, "")))
 		c.Retries = math.MaxInt
-		if _, err := c.Get(t.Context(), get(start)); err != nil {
+		if _, err := c.Document(t.Context(), get(start)); err != nil {
 			t.Errorf("Get with %d retries: %v", c.Retries, err)
 		}
 	})
@@ -478,7 +490,7 @@ func TestTimeoutOfTransport(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := client(t, serve(fails(fmt.Errorf("waiting for headers: %w", context.DeadlineExceeded))))
-		_, err := c.Get(t.Context(), get(start))
+		_, err := c.Document(t.Context(), get(start))
 		if e := asError(t, err); !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || e.Attempts != 3 {
 			t.Errorf("Get = %v after %d attempts, want os.ErrDeadlineExceeded after 3", err, e.Attempts)
 		}

@@ -65,7 +65,7 @@ func TestMain(m *testing.M) {
 }
 
 func getInChild(c *httpx.Client, r httpx.Request) ([]byte, error) {
-	resp, err := c.Get(context.Background(), r)
+	resp, err := c.Document(context.Background(), r)
 	if err != nil {
 		return nil, err
 	}
@@ -141,11 +141,11 @@ func TestCertificates(t *testing.T) {
 		return &httpx.Client{HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: c}}}
 	}
 
-	if _, err := withRoots(&tls.Config{RootCAs: srv.roots}).Get(t.Context(), get(srv.URL)); err != nil {
+	if _, err := withRoots(&tls.Config{RootCAs: srv.roots}).Document(t.Context(), get(srv.URL)); err != nil {
 		t.Errorf("with the authority: %v", err)
 	}
 
-	_, err := withRoots(&tls.Config{RootCAs: x509.NewCertPool()}).Get(t.Context(), get(srv.URL+"/x?sig=sig-value"))
+	_, err := withRoots(&tls.Config{RootCAs: x509.NewCertPool()}).Document(t.Context(), get(srv.URL+"/x?sig=sig-value"))
 	e := asError(t, err)
 	var unknown x509.UnknownAuthorityError
 	if !errors.As(err, &unknown) || unknown.Cert == nil || e.Attempts != 1 {
@@ -158,7 +158,7 @@ func TestCertificates(t *testing.T) {
 	}
 	leaks(t, err.Error())
 
-	_, err = withRoots(&tls.Config{RootCAs: srv.roots, ServerName: "other.test"}).Get(t.Context(), get(srv.URL))
+	_, err = withRoots(&tls.Config{RootCAs: srv.roots, ServerName: "other.test"}).Document(t.Context(), get(srv.URL))
 	var hostname x509.HostnameError
 	if e := asError(t, err); !errors.As(err, &hostname) || e.Attempts != 1 || strings.Contains(err.Error(), "RootCAs") {
 		t.Errorf("wrong name: %v", err)
@@ -174,7 +174,7 @@ func TestClientCertificate(t *testing.T) {
 	srv := serveTLS(t, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, r.TLS.PeerCertificates[0].Subject.CommonName)
 	}, &tls.Config{ClientAuth: tls.RequireAnyClientCert})
-	_, err := (&httpx.Client{HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: srv.roots}}}}).Get(t.Context(), get(srv.URL))
+	_, err := (&httpx.Client{HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: srv.roots}}}}).Document(t.Context(), get(srv.URL))
 	if e := asError(t, err); e.Attempts != 1 || !strings.Contains(err.Error(), "certificate required") {
 		t.Errorf("without one: %v", err)
 	}
@@ -182,7 +182,7 @@ func TestClientCertificate(t *testing.T) {
 	c := &httpx.Client{HTTP: &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: srv.roots, Certificates: []tls.Certificate{mine}},
 	}}}
-	if resp, err := c.Get(t.Context(), get(srv.URL)); err != nil || string(resp.Body) != "test authority" {
+	if resp, err := c.Document(t.Context(), get(srv.URL)); err != nil || string(resp.Body) != "test authority" {
 		t.Errorf("with one: %v", err)
 	}
 }
@@ -193,7 +193,7 @@ func TestPlainHTTPWhereTLSIsExpected(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(srv.Close)
 	c := &httpx.Client{HTTP: srv.Client()}
-	_, err := c.Get(t.Context(), get("https"+strings.TrimPrefix(srv.URL, "http")))
+	_, err := c.Document(t.Context(), get("https"+strings.TrimPrefix(srv.URL, "http")))
 	if e := asError(t, err); e.Attempts != 1 || !errors.Is(err, http.ErrSchemeMismatch) {
 		t.Errorf("error %v", err)
 	}

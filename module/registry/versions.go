@@ -138,7 +138,7 @@ func (c *Client) getPage(ctx context.Context, r httpx.Request, list *moduleList,
 	u := *r.URL
 	u.RawQuery = url.Values{"limit": {strconv.Itoa(limit)}, "offset": {strconv.Itoa(offset)}}.Encode()
 	r.URL = &u
-	resp, err := c.http.Get(ctx, r)
+	resp, err := c.http.Document(ctx, r)
 	if e, ok := err.(*failure.RequestError); ok && errors.Is(e.Err, failure.ErrTooLarge) {
 		return modulePage{}, e.Because(tooLarge)
 	}

@@ -73,36 +73,26 @@ type Finding struct {
 // String returns kind, name and detail.
 func (f Finding) String() string { return fmt.Sprintf("%s: %q: %s", f.Kind, f.Name, f.Detail) }
 
-// FindingKind is the kind of a [Finding]. The problems are:
-//
-//	missing    a document lists a missing file, or the index a missing or empty document
-//	changed    an archive differs from its record or from a document
-//	damaged    a document, a record or an archive is invalid
-//	refused    the policy does not accept the recorded evidence
-//
-// The notes are:
-//
-//	unlisted     network clients do not find the archive or the version
-//	unrecorded   an archive has no record
-//	external     a document lists a URL outside of the mirror
-//	leftover     a record has no archive, or no document lists a file that [Mirror.Sweep] deletes
-//	ignored      a name is invalid or not canonical
-//	unreachable  network clients do not find the provider in the directory
-//	corrected    a document stated wrong hashes and was corrected
+// FindingKind is the kind of a [Finding].
 type FindingKind string
 
+// The problems.
 const (
-	kindMissing     FindingKind = "missing"
-	kindChanged     FindingKind = "changed"
-	kindDamaged     FindingKind = "damaged"
-	kindRefused     FindingKind = "refused"
-	kindUnlisted    FindingKind = "unlisted"
-	kindUnrecorded  FindingKind = "unrecorded"
-	kindExternal    FindingKind = "external"
-	kindLeftover    FindingKind = "leftover"
-	kindIgnored     FindingKind = "ignored"
-	kindUnreachable FindingKind = "unreachable"
-	kindCorrected   FindingKind = "corrected"
+	FindingMissing FindingKind = "missing" // a document lists a missing file, or the index a missing or empty document
+	FindingChanged FindingKind = "changed" // an archive differs from its record or from a document
+	FindingDamaged FindingKind = "damaged" // a document, a record or an archive is invalid
+	FindingRefused FindingKind = "refused" // the policy does not accept the recorded evidence
+)
+
+// The notes.
+const (
+	FindingUnlisted    FindingKind = "unlisted"    // network clients do not find the archive or the version
+	FindingUnrecorded  FindingKind = "unrecorded"  // an archive has no record
+	FindingExternal    FindingKind = "external"    // a document lists a URL outside of the mirror
+	FindingLeftover    FindingKind = "leftover"    // a record has no archive, or no document lists a file that [Mirror.Sweep] deletes
+	FindingIgnored     FindingKind = "ignored"     // a name is invalid or not canonical
+	FindingUnreachable FindingKind = "unreachable" // network clients do not find the provider in the directory
+	FindingCorrected   FindingKind = "corrected"   // a document stated wrong hashes and was corrected
 )
 
 // Check reads all archives, documents and records and reports where they differ. It changes nothing
@@ -154,7 +144,7 @@ func (f *findings) note(list ...Finding) {
 	defer f.mu.Unlock()
 	for _, one := range list {
 		switch one.Kind {
-		case kindMissing, kindChanged, kindDamaged, kindRefused:
+		case FindingMissing, FindingChanged, FindingDamaged, FindingRefused:
 			f.report.Problems = append(f.report.Problems, one)
 		default:
 			f.report.Notes = append(f.report.Notes, one)
@@ -166,7 +156,7 @@ func (f *findings) note(list ...Finding) {
 func (m *Mirror) inspect(ctx context.Context, op string, o CheckOptions, do func(*inspection, context.Context, *inventory) error) (*CheckResult, error) {
 	o.Parallel = cmp.Or(max(o.Parallel, 0), runtime.GOMAXPROCS(0))
 	c := &inspection{m: m, options: o, slots: semaphore.NewWeighted(int64(o.Parallel)), progress: flight.InTurn(o.Progress)}
-	providers, err := m.providers(ctx, func(name, reason string) { c.found.note(Finding{Kind: kindIgnored, Name: name, Detail: reason}) })
+	providers, err := m.providers(ctx, func(name, reason string) { c.found.note(Finding{Kind: FindingIgnored, Name: name, Detail: reason}) })
 	if err != nil {
 		return nil, failure.Wrap(op, "the mirror", err)
 	}
@@ -205,15 +195,15 @@ func (m *Mirror) takeInventory(ctx context.Context, p addrs.Provider) (s *invent
 	if host := p.Host(); strings.Contains(host.String(), ":") {
 		// Both CLIs fail with "unsupported protocol scheme", since they parse the relative address of the
 		// documents as an absolute URL.
-		find(kindUnreachable, providerDir(p), "the host has a port, and neither OpenTofu nor Terraform can ask a network mirror for such a provider; use the directory as a filesystem_mirror")
+		find(FindingUnreachable, providerDir(p), "the host has a port, and neither OpenTofu nor Terraform can ask a network mirror for such a provider; use the directory as a filesystem_mirror")
 	} else if host.String() != host.Display() {
-		find(kindUnreachable, providerDir(p), "clients ask a web server for "+host.String()+"; serve the mirror with package mirrorserve, or use the directory as a filesystem_mirror")
+		find(FindingUnreachable, providerDir(p), "clients ask a web server for "+host.String()+"; serve the mirror with package mirrorserve, or use the directory as a filesystem_mirror")
 	}
 	if s.files, err = m.listFiles(ctx, p, providerDir(p)); err != nil {
 		return nil, err
 	}
 	if s.index, err = m.readIndex(ctx, p); errors.Is(err, errDamaged) {
-		find(kindDamaged, indexName(p), oneLine(err))
+		find(FindingDamaged, indexName(p), oneLine(err))
 	} else if err != nil {
 		return nil, err
 	}
@@ -221,7 +211,7 @@ func (m *Mirror) takeInventory(ctx context.Context, p addrs.Provider) (s *invent
 	maps.Copy(versions, s.index)
 	s.versions = slices.SortedFunc(maps.Keys(versions), addrs.Version.Compare)
 	for _, i := range s.files.ignored {
-		find(kindIgnored, i.name, "not the name of an archive of this provider")
+		find(FindingIgnored, i.name, "not the name of an archive of this provider")
 	}
 	return s, nil
 }
@@ -284,36 +274,36 @@ func (c *inspection) checkVersion(ctx context.Context, s *inventory, v addrs.Ver
 	list := doc.platforms()
 	switch {
 	case errors.Is(err, errDamaged):
-		find(kindDamaged, name, none, "%s", oneLine(err))
+		find(FindingDamaged, name, none, "%s", oneLine(err))
 	case err != nil:
 		return err
 	case len(list) == 0 && s.index[v]:
-		find(kindMissing, name, none, "the document is missing or empty, but the index lists the version")
+		find(FindingMissing, name, none, "the document is missing or empty, but the index lists the version")
 	case len(list) > 0 && !s.index[v]:
-		find(kindUnlisted, name, none, "the index does not list the version")
+		find(FindingUnlisted, name, none, "the index does not list the version")
 	}
 	for platform, l := range list {
 		file := resolve(providerDir(s.provider), l.URL)
 		if file == "" {
-			find(kindExternal, name, platform, "it lists the URL %.200q", l.URL)
+			find(FindingExternal, name, platform, "it lists the URL %.200q", l.URL)
 		} else if !s.files.has(file) {
 			size, err := c.m.fileSize(ctx, file) // file may be in another directory
 			if err != nil {
 				return err
 			}
 			if size < 0 {
-				find(kindMissing, file, platform, "%s lists it", name)
+				find(FindingMissing, file, platform, "%s lists it", name)
 			}
 		}
 	}
 	found.count(s, v)
 	garbage := (&edit{version: v, doc: doc}).unlisted(s.provider, s.files)
 	for _, name := range garbage {
-		find(kindLeftover, name, none, "no document lists it; Mirror.Sweep deletes it")
+		find(FindingLeftover, name, none, "no document lists it; Mirror.Sweep deletes it")
 	}
 	for _, name := range s.files.records[v] {
 		if archive, _ := recordedArchive(name); !isFresh(name) && !s.files.has(archive) {
-			find(kindLeftover, name, none, "the record of a missing archive")
+			find(FindingLeftover, name, none, "the record of a missing archive")
 		}
 	}
 	archives := s.files.archives[v]
@@ -342,9 +332,9 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 	_, rec, err := c.m.readRecord(ctx, recordOf(name, l))
 	switch {
 	case errors.Is(err, errDamaged):
-		find(kindDamaged, recordOf(name, l), "%s", oneLine(err))
+		find(FindingDamaged, recordOf(name, l), "%s", oneLine(err))
 	case errors.Is(err, fs.ErrNotExist):
-		find(kindUnrecorded, name, "the archive has no record")
+		find(FindingUnrecorded, name, "the archive has no record")
 	case err != nil:
 		return err
 	}
@@ -360,23 +350,23 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 	// Report only the first problem of an archive, since it explains the others.
 	switch {
 	case rec != nil && rec.Size != size:
-		find(kindChanged, name, "the archive is %d bytes, the record states %d", size, rec.Size)
+		find(FindingChanged, name, "the archive is %d bytes, the record states %d", size, rec.Size)
 		return nil
 	case rec != nil && len(contradicting(rec.Hashes, local)) > 0:
-		find(kindChanged, name, "the record states %v, the archive has %v", contradicting(rec.Hashes, local), local)
+		find(FindingChanged, name, "the record states %v, the archive has %v", contradicting(rec.Hashes, local), local)
 		return nil
 	case damaged != nil:
-		find(kindDamaged, name, "%s", oneLine(damaged))
+		find(FindingDamaged, name, "%s", oneLine(damaged))
 		return nil
 	}
 	document := documentName(a.provider, a.version)
 	if !ok {
-		find(kindUnlisted, name, "%s does not list it", document)
+		find(FindingUnlisted, name, "%s does not list it", document)
 	} else if wrong := contradicting(l.Hashes, local); len(wrong) > 0 && rec != nil {
-		find(kindChanged, name, "%s states %v, the archive has the recorded %v; run Mirror.Reindex to correct the document", document, wrong, local)
+		find(FindingChanged, name, "%s states %v, the archive has the recorded %v; run Mirror.Reindex to correct the document", document, wrong, local)
 	} else if len(wrong) > 0 {
 		// Some versions of "tofu providers mirror" write the zh of a new version into all documents.
-		find(kindChanged, name, "%s states %v, the archive has %v; run Mirror.Add to compare the archive with the checksums of the source, or Mirror.Reindex if only the document is wrong", document, wrong, local)
+		find(FindingChanged, name, "%s states %v, the archive has %v; run Mirror.Add to compare the archive with the checksums of the source, or Mirror.Reindex if only the document is wrong", document, wrong, local)
 	}
 	if rec != nil {
 		policy := verify.Policy{AllowUnchecked: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
@@ -384,7 +374,7 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 			policy = c.options.Policy(a.provider)
 		}
 		if _, err := policy.Judge(ctx, rec.evidence(a), rec.Size, local); err != nil {
-			find(kindRefused, name, "%s", oneLine(err))
+			find(FindingRefused, name, "%s", oneLine(err))
 		}
 	}
 	return nil
@@ -447,7 +437,7 @@ func (c *inspection) reindex(ctx context.Context, s *inventory) error {
 		}
 	}
 	for _, f := range s.findings {
-		if f.Kind != kindDamaged { // the index has been replaced
+		if f.Kind != FindingDamaged { // the index has been replaced
 			c.found.note(f)
 		}
 	}
@@ -590,7 +580,7 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 		return listed{}, err
 	}
 	if rec != nil && rec.Size != size {
-		return note(a.finding(kindChanged, name, "the archive is %d bytes, the record states %d; run Mirror.Add to replace it", size, rec.Size))
+		return note(a.finding(FindingChanged, name, "the archive is %d bytes, the record states %d; run Mirror.Add to replace it", size, rec.Size))
 	}
 	if rec == nil || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
 		local, size, damaged, err := c.hash(ctx, a, name)
@@ -607,7 +597,7 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 					return listed{}, err
 				}
 			}
-			return note(a.finding(kindDamaged, name, "%s", oneLine(damaged)))
+			return note(a.finding(FindingDamaged, name, "%s", oneLine(damaged)))
 		}
 		rec = &record{Size: size, Hashes: local}
 		t := &target{v: &version{m: c.m, provider: a.provider, edit: r.edit}, pkg: a.pkg(), name: name, recordAt: at, recorded: old, record: rec}
@@ -621,7 +611,7 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 	}
 	if wrong := contradicting(stated.Hashes, rec.Hashes); len(wrong) > 0 {
 		document := path.Base(documentName(a.provider, a.version))
-		note(a.finding(kindCorrected, name, "%s stated %v, the archive has %v", document, wrong, rec.Hashes))
+		note(a.finding(FindingCorrected, name, "%s stated %v, the archive has %v", document, wrong, rec.Hashes))
 	}
 	return rec.entry(name, at), nil
 }

@@ -320,10 +320,7 @@ func provider(host svchost.Hostname, namespace, typ string) addrs.Provider {
 
 // module returns the module with exactly this name, or zero if the name is invalid.
 func module(host svchost.Hostname, namespace, name, system string) addrs.Module {
-	m, err := addrs.ParseModuleIn(host, namespace+"/"+name+"/"+system)
-	if err != nil || m.Namespace() != namespace || m.Name() != name || m.System() != system {
-		return addrs.Module{}
-	}
+	m, _ := addrs.NewModule(host, namespace, name, system)
 	return m
 }
 

@@ -84,7 +84,7 @@ func TestPackagePassed(t *testing.T) {
 		t.Errorf("two downloads: %d requests, %+v, entries %v; want 2 requests and nothing cached", count(server), s, entries(t, dir))
 	}
 	for range 2 {
-		must.Get(client.Get(t.Context(), r))(t)
+		must.Get(client.Document(t.Context(), r))(t)
 	}
 	if s := tr.Stats(); count(server) != 3 || s.Misses != 1 || s.Hits != 1 {
 		t.Errorf("two requests for the document: %d requests, %+v; want a miss and a hit", count(server)-2, s)

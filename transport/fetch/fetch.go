@@ -66,7 +66,7 @@ type Response struct {
 // Document requests a document of at most r.Limit bytes. If t is nil, the zero settings are used. Any other status
 // than 2xx, and status 206, is an error.
 func Document(ctx context.Context, t *transport.Settings, r Request) (*Response, error) {
-	resp, err := httpx.New(t).Get(ctx, r.internal())
+	resp, err := httpx.New(t).Document(ctx, r.internal())
 	if err != nil {
 		return nil, err
 	}
