@@ -350,3 +350,15 @@ func checkLockFile(ctx context.Context, source provider.Source, lock *lockfile.F
 	}
 	return err
 }
+
+func pruneCache(ctx context.Context, path string) error {
+	cache := &install.Dir{Path: path} // such as TF_PLUGIN_CACHE_DIR
+	removed, err := cache.PruneUnused(ctx, install.PruneOptions{Unused: 90 * 24 * time.Hour})
+	for _, p := range removed {
+		fmt.Println("removed", p.Provider, p.Version, p.Platform, p.By, p.Used.Format(time.DateOnly))
+	}
+	if errors.Is(err, install.ErrAccessTimes) {
+		log.Print("what only a CLI has used would be removed too: nothing is")
+	}
+	return err
+}

@@ -24,6 +24,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 	modules "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/serve/mirrordir"
@@ -117,6 +118,20 @@ func TestSnippetCheckLockFile(t *testing.T) {
 	err := checkLockFile(t.Context(), registry, lock, append(platforms, addrs.MustParsePlatform("plan9_mips")))
 	if err == nil || !strings.Contains(err.Error(), "random 3.6.3 on plan9_mips: not built") {
 		t.Errorf("with a platform that is not built: %v", err)
+	}
+}
+
+func TestSnippetPruneCache(t *testing.T) {
+	t.Parallel()
+	_, registry := snippetRegistry()
+	dir := t.TempDir()
+	must.Do(t, ensure(t.Context(), registry, dir, required))
+	cache := filepath.Join(dir, ".terraform", "providers")
+	if err := pruneCache(t.Context(), cache); err != nil && !errors.Is(err, install.ErrAccessTimes) {
+		t.Error(err)
+	}
+	if _, err := (&install.Dir{Path: cache}).Get(random, randomV363, addrs.CurrentPlatform()); err != nil {
+		t.Errorf("after the prune of a new package: %v", err)
 	}
 }
 

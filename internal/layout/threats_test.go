@@ -105,7 +105,7 @@ var endsShownBy = map[string]string{
 		serve/mirrordir.Mirror.ProviderVersions serve/mirrordir.Mirror.Reindex
 		serve/mirrordir.Mirror.Remove serve/mirrordir.Mirror.Sweep module.Download module.DownloadAll provider.Download
 		provider/hashstore.Dir.Prune provider/install.Dir.Install provider/install.Dir.Lookup provider/install.Dir.Place
-		provider/install.Dir.Prune provider/install.Installer.Plan provider/install.CheckEntry provider/install.CheckPlatforms
+		provider/install.Dir.Prune provider/install.Dir.PruneUnused provider/install.Installer.Plan provider/install.CheckEntry provider/install.CheckPlatforms
 		transport/doccache.Transport.RoundTrip verify.Policy.Check verify/checksum.H1Dir verify/checksum.H1Zip
 		verify/checksum.L1Dir verify/checksum.ZH`,
 	"internal/testing/hostile.TestEndsInAStall": `serve/mirrordir.Mirror.Add serve/mirrordir.Mirror.AddArchive serve/mirrorserve.Cache.Open

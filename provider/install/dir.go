@@ -258,48 +258,60 @@ func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, 
 	}
 	defer root.Close()
 	var removed []*Package
-	var problems []error
-	for pkg, err := range d.all(ctx) {
-		if err == nil && (keep == nil || keep(pkg)) {
-			continue
+	err = d.each(ctx, root, func(pkg *Package) error {
+		if keep == nil || keep(pkg) {
+			return nil
 		}
-		if err == nil {
-			err = remove(ctx, root, pkg)
-		}
-		if err == nil {
+		gone, err := remove(ctx, root, pkg, func() bool { return true })
+		if gone {
 			removed = append(removed, pkg)
 		}
+		return err
+	})
+	return removed, err
+}
+
+// each calls do for each package to prune it, and clears staging directories of dead processes. The error joins all failures.
+func (d *Dir) each(ctx context.Context, root *os.Root, do func(*Package) error) error {
+	var problems []error
+	for pkg, err := range d.all(ctx) {
+		subject := d.subject()
+		if err == nil {
+			subject, err = pkg.String(), do(pkg)
+		}
 		if ctx.Err() != nil {
-			problems = append(problems, failure.Wrap("prune", d.subject(), fault.Ended(ctx)))
-			return removed, fault.Join(problems...)
+			return fault.Join(append(problems, failure.Wrap("prune", d.subject(), fault.Ended(ctx)))...)
 		}
 		if err != nil {
-			problems = append(problems, failure.Wrap("prune", pkg.String(), err))
+			problems = append(problems, failure.Wrap("prune", subject, err))
 		}
 	}
 	fsx.SweepPartsIn(ctx, root, private)
-	return removed, fault.Join(problems...)
+	return fault.Join(problems...)
 }
 
-// remove removes a package from the directory.
-func remove(ctx context.Context, root *os.Root, pkg *Package) error {
+// remove removes a package from the directory if still says so while the package is locked.
+func remove(ctx context.Context, root *os.Root, pkg *Package, still func() bool) (removed bool, err error) {
 	at, err := locate(root, pkg.Provider, pkg.Version, pkg.Platform)
 	if err != nil {
-		return err
+		return false, err
 	}
 	part, done, err := at.stage(ctx, func() {})
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer done()
+	if !still() {
+		return false, nil
+	}
 	err = root.Rename(at.name, filepath.Join(part.Name(), "old"))
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = root.Remove(at.noteName())
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		err = nil
 	}
-	return err
+	return err == nil, err
 }
 
 // open opens the directory, within which all access stays, even if another process creates symbolic

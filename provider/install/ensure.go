@@ -332,6 +332,9 @@ func (j *job) install(ctx context.Context, f *found) (err error) {
 		j.event(provider.EventReused, nil)
 	}
 	pkg := &f.pkg.Package
+	if j.in.Cache != nil {
+		j.in.Cache.use(pkg) // also if Dir has a link to it
+	}
 	if f.from != FromDir && j.in.Cache != nil {
 		if pkg, err = j.in.Dir.Place(ctx, f.pkg, j.in.Copy); err != nil {
 			return err

@@ -27,6 +27,9 @@ import (
 //
 // A package in d with this content stays, also if it is a link and copies is true. Anything else at
 // its location is replaced as by [Dir.Install].
+//
+// A link dangles if the package is removed, for example by [Dir.PruneUnused] of the shared cache. Then init of both CLIs needs
+// the same cache, or fails. Copies stay.
 func (d *Dir) Place(ctx context.Context, from *Installed, copies bool) (*Package, error) {
 	if from == nil {
 		return nil, failure.Wrap("place", "no package", errors.New("the package is nil"))

@@ -164,6 +164,14 @@ var endings = []ending{
 		}
 		return func(ctx context.Context) error { return errorOf((&install.Dir{Path: dir}).Prune(ctx, nil)) }
 	}},
+	{"install.Dir.PruneUnused", 100, false, func(t *testing.T, c *crowd, dir string) func(context.Context) error {
+		d, old := &install.Dir{Path: dir}, time.Now().Add(-9000*time.Hour)
+		pkg := must.Get(d.Place(t.Context(), c.installed(), true))(t)
+		must.Do(t, errors.Join(os.Chtimes(pkg.Dir, old, old), os.Chtimes(must.Get(pkg.Executable())(t), old, old)))
+		return func(ctx context.Context) error {
+			return errorOf(d.PruneUnused(ctx, install.PruneOptions{Unused: 48 * time.Hour, AllowNoAccessTimes: true}))
+		}
+	}},
 	{"install.Installer.Ensure", 0, true, at(func(ctx context.Context, c *crowd, dir string) error {
 		in := &install.Installer{Source: c.world().registry(), Dir: &install.Dir{Path: dir}, Platform: linux}
 		return errorOf(in.Ensure(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, nil))

@@ -1,0 +1,15 @@
+package install
+
+import (
+	"io/fs"
+	"syscall"
+	"time"
+)
+
+// accessTime returns the access time of a file, or the zero time if the system does not tell it.
+func accessTime(info fs.FileInfo) time.Time {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return time.Unix(s.Atimespec.Unix())
+	}
+	return time.Time{}
+}
