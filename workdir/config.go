@@ -35,7 +35,6 @@ type configuration struct {
 
 	calls    map[string]*Call     // by key
 	required map[string]*use      // entries of required_providers by local name; nil for one with a problem
-	entries  hcl.Range            // of the block required_providers
 	declared map[string]hcl.Range // blocks by type and names
 	uses     map[string]*use      // the declared blocks that use a provider
 	others   []*use               // import blocks, and provider blocks in tests
@@ -64,7 +63,7 @@ type use struct {
 
 var (
 	fileSchema = schema("", "terraform", "language", "module name", "provider name", "resource type name", "data type name",
-		"ephemeral type name", "action type name", "check name", "import")
+		"ephemeral type name", "action type name", "check name", "import", "variable name")
 	testSchema       = schema("", "run name", "provider name", "mock_provider name")
 	terraformSchema  = schema("required_version", "required_providers")
 	languageSchema   = schema("", "compatible_with")
@@ -132,6 +131,9 @@ func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, erro
 		c.list = append(c.list, *call)
 		c.evaluated = c.evaluated || call.SourceText+call.VersionText != ""
 	}
+	if err := b.ctx.Err(); err != nil {
+		return nil, err
+	}
 	c.requirements(d.host())
 	c.calls, c.required, c.declared, c.uses, c.others = nil, nil, nil, nil, nil // which are not needed any more
 	return c, nil
@@ -195,7 +197,11 @@ func (c *configuration) content(body hcl.Body, schema *hcl.BodySchema) *hcl.Body
 }
 
 func (c *configuration) file(body hcl.Body, name string) {
+	c.only(body)
 	for _, block := range c.content(body, fileSchema).Blocks {
+		if block.Type == "action" && (!c.dir.Terraform || !c.dir.since("1.14.0")) {
+			continue
+		}
 		switch block.Type {
 		case "terraform":
 			c.terraform(block.Body, name)
@@ -207,6 +213,8 @@ func (c *configuration) file(body hcl.Body, name string) {
 			}
 		case "module":
 			c.module(block)
+		case "variable":
+			c.variable(block)
 		case "provider":
 			c.provider(c.providerBlock(block))
 		case "import":
@@ -215,14 +223,55 @@ func (c *configuration) file(body hcl.Body, name string) {
 			for _, data := range c.content(block.Body, checkSchema).Blocks {
 				c.resource(data)
 			}
-		case "action":
-			if c.dir.Terraform && c.dir.since("1.14.0") {
-				c.resource(block)
-			}
 		default:
 			c.resource(block)
 		}
 	}
+}
+
+// only returns the arguments of a body in the native syntax, which should be among these.
+func (c *configuration) only(body hcl.Body, names ...string) hclsyntax.Attributes {
+	b, ok := body.(*hclsyntax.Body)
+	if !ok {
+		return nil
+	}
+	for name, a := range b.Attributes {
+		if !slices.Contains(names, name) {
+			c.problem(a.NameRange, "unknown argument %.100q", name)
+		}
+	}
+	return b.Attributes
+}
+
+// variable looks for what only configurations for version 0.11 may have.
+func (c *configuration) variable(block *hcl.Block) {
+	if !c.declares(block.DefRange, "variable "+block.Labels[0]) {
+		return
+	}
+	a := c.only(block.Body, "type", "default", "description", "sensitive", "nullable", "ephemeral", "deprecated", "const")
+	if t := a["type"]; t != nil {
+		if _, ok := quoted(t.Expr); ok {
+			c.problem(t.Expr.Range(), "the type of variable %.100q is in quotes", block.Labels[0])
+		}
+	}
+	if d := a["default"]; d != nil && !constant(d.Expr) {
+		c.problem(d.Expr.Range(), "the default of variable %.100q is not constant", block.Labels[0])
+	}
+}
+
+// constant reports whether an expression calls no function and has no name. In one with "for" names are not looked at.
+func constant(e hclsyntax.Expression) bool {
+	names, loops := false, false
+	_ = hclsyntax.VisitAll(e, func(n hclsyntax.Node) hcl.Diagnostics {
+		switch n.(type) {
+		case *hclsyntax.ScopeTraversalExpr, *hclsyntax.FunctionCallExpr:
+			names = true
+		case *hclsyntax.ForExpr:
+			loops = true
+		}
+		return nil
+	})
+	return loops || !names
 }
 
 // since reports whether the CLI has at least this version. The newest is assumed if none is named.
@@ -244,12 +293,8 @@ func (c *configuration) terraform(body hcl.Body, name string) {
 		c.coreVersion(content.Attributes["required_version"])
 	}
 	for _, block := range content.Blocks {
-		if c.entries.Filename != "" && !c.overrides {
-			c.problem(block.DefRange, "there is a block required_providers in %s already", place(c.entries))
+		if !c.overrides && !c.declares(block.DefRange, "a block required_providers") {
 			continue
-		}
-		if !c.overrides {
-			c.entries = block.DefRange
 		}
 		attributes, diags := block.Body.JustAttributes()
 		c.problems.diagnosed(diags)
@@ -299,19 +344,19 @@ func (c *configuration) module(block *hcl.Block) {
 		c.problem(block.DefRange, "invalid module name %.100q: want letters, digits, underscores and hyphens", name)
 	} else if c.declares(block.DefRange, "module "+name) {
 		c.calls[name] = cmp.Or(c.calls[name], &Call{Key: name, Place: place(block.DefRange), at: block.DefRange})
-		c.attributes(c.calls[name], block.Body, c.textOf)
+		c.attributes(c.calls[name], block.Body, false)
 	}
 }
 
-func (c *configuration) attributes(to *Call, body hcl.Body, textOf func(*hcl.Attribute) (literal, expression string)) {
-	content := c.content(body, callSchema)
-	if a := content.Attributes["source"]; a != nil {
-		to.Source, to.SourceText = textOf(a)
-		to.sourced = true
-	}
-	if a := content.Attributes["version"]; a != nil {
-		to.Version, to.VersionText = textOf(a)
-		to.versioned = true
+// attributes reads the source and the version of a module block. In a test nothing has a name.
+func (c *configuration) attributes(to *Call, body hcl.Body, isTest bool) {
+	for name, a := range c.content(body, callSchema).Attributes {
+		literal, expression := c.textOf(a, isTest)
+		if name == "source" {
+			to.Source, to.SourceText, to.sourced = literal, expression, true
+		} else {
+			to.Version, to.VersionText, to.versioned = literal, expression, true
+		}
 	}
 }
 
@@ -339,28 +384,26 @@ func (c *configuration) run(block *hcl.Block, name string) {
 		c.problem(block.DefRange, "invalid name of a run block %.100q", label)
 	case c.declares(block.DefRange, "run block "+key):
 		c.calls[key] = &Call{Key: key, Place: place(modules[0].DefRange), at: modules[0].DefRange}
-		c.attributes(c.calls[key], modules[0].Body, c.plainOf)
+		c.attributes(c.calls[key], modules[0].Body, true)
 	}
 }
 
-// textOf reads an attribute that should be a string: a literal, or the text of an expression. It evaluates nothing.
-func (c *configuration) textOf(a *hcl.Attribute) (literal, expression string) {
+// textOf reads an attribute that should be a string: a literal, or the text of an expression. It evaluates constants of
+// tests, and nothing else.
+func (c *configuration) textOf(a *hcl.Attribute, isTest bool) (literal, expression string) {
 	at := a.Expr.Range()
 	literal, ok := quoted(a.Expr)
 	switch {
+	case isTest:
+		var err error
+		literal, err = c.constantText(a.Expr, false)
+		c.problems.add(err)
 	case at.End.Byte-at.Start.Byte > maxText:
 		c.problem(at, "%q has more than %d bytes", a.Name, maxText)
 		return "", ""
 	case !ok || json.IsJSONExpression(a.Expr) && isTemplate(literal):
 		return "", strings.TrimSpace(string(at.SliceBytes(c.files[len(c.files)-1].text)))
 	}
-	return literal, ""
-}
-
-// plainOf reads an attribute of a test, where nothing has a name.
-func (c *configuration) plainOf(a *hcl.Attribute) (literal, expression string) {
-	literal, err := c.constantText(a.Expr, false)
-	c.problems.add(err)
 	return literal, ""
 }
 
@@ -380,12 +423,10 @@ func quoted(e hcl.Expression) (string, bool) {
 func (c *configuration) constantText(e hcl.Expression, isString bool) (string, error) {
 	v := c.budget.eval(e, scope{})
 	isString = isString && v.kind != textKind
+	c.budget.charge(e.Range(), termWork*count([]byte(v.text)).words)
 	v, err := c.budget.result(c.budget.as(v, textKind, e.Range()))
 	if err == nil && (isString || len(v.text) > maxText) {
 		err = wrong(e.Range(), "want a string of at most %d bytes", maxText)
-	}
-	if err == nil {
-		err = c.budget.guard.spend(v.text, e.Range())
 	}
 	return v.text, err
 }
@@ -393,13 +434,12 @@ func (c *configuration) constantText(e hcl.Expression, isString bool) (string, e
 // constraint returns a version constraint, which must suit the rules of both libraries of the CLI.
 func (c *configuration) constraint(e hcl.Expression, isString bool) (string, error) {
 	text, err := c.constantText(e, isString)
-	if err != nil {
-		return "", err
+	if err == nil {
+		if _, err = moduleConstraint(text); err != nil {
+			return "", wrong(e.Range(), "%v", err)
+		}
 	}
-	if _, err := moduleConstraint(text); err != nil {
-		return "", wrong(e.Range(), "%v", err)
-	}
-	return text, nil
+	return text, err
 }
 
 // moduleConstraint parses a constraint, which must not be empty.
@@ -418,7 +458,7 @@ func (c *configuration) entry(name string, a *hcl.Attribute) *use {
 	if diags.HasErrors() { // the form of version 0.12
 		u.version, err = c.constraint(a.Expr, false)
 		err = in(name, "version", err)
-	} else if c.normal(name, a.NameRange) != name {
+	} else if strings.ToLower(name) != name {
 		err = wrong(a.NameRange, "the name of provider %.100q must be in lower case", name)
 	}
 	for _, m := range members {
@@ -445,29 +485,6 @@ func (c *configuration) entry(name string, a *hcl.Attribute) *use {
 	return u
 }
 
-// normal returns the local name of a provider as it is compared. An invalid name is returned as it is.
-func (c *configuration) normal(name string, at hcl.Range) string {
-	if strings.IndexFunc(name, func(r rune) bool { return r > 'z' || 'A' <= r && r <= 'Z' }) < 0 || strings.Contains(name, "_") || !c.affords(name, at) {
-		return name
-	}
-	if p, err := addrs.NewProvider(addrs.DefaultHost(), name, "x"); err == nil {
-		return p.Namespace()
-	}
-	return name
-}
-
-// affords reports whether there is time for a name: the conversion of one that is not ASCII takes long.
-func (c *configuration) affords(name string, at hcl.Range) bool {
-	if strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
-		return true
-	}
-	g := &c.budget.guard
-	if g.effort -= nameEffort * len(name); g.effort < 0 {
-		c.problem(at, "too many names of providers that are not ASCII")
-	}
-	return g.effort >= 0
-}
-
 // provider keeps a provider block. In an override file, it may be the first of the default configuration.
 func (c *configuration) provider(u *use) {
 	key := "provider " + u.explicit
@@ -481,7 +498,7 @@ func (c *configuration) provider(u *use) {
 func (c *configuration) providerBlock(block *hcl.Block) *use {
 	content := c.content(block.Body, providerSchema)
 	u := &use{at: block.DefRange, name: block.Labels[0], explicit: block.Labels[0]}
-	if c.normal(u.name, u.at) != u.name {
+	if strings.ToLower(u.name) != u.name {
 		c.problem(u.at, "the name of provider %.100q must be in lower case", u.name)
 	}
 	if a := content.Attributes["alias"]; a != nil {
@@ -502,7 +519,7 @@ func (c *configuration) resource(block *hcl.Block) {
 	if !c.declares(block.DefRange, key) {
 		return
 	}
-	u := &use{at: block.DefRange, name: c.implied(block.Labels[0], block.DefRange)}
+	u := &use{at: block.DefRange, name: implied(block.Labels[0])}
 	var a *hcl.Attribute
 	if body, ok := block.Body.(*hclsyntax.Body); !ok {
 		a = c.content(block.Body, resourceSchema).Attributes["provider"]
@@ -518,9 +535,9 @@ func (c *configuration) resource(block *hcl.Block) {
 }
 
 // implied returns the local name of the provider of a resource.
-func (c *configuration) implied(typ string, at hcl.Range) string {
+func implied(typ string) string {
 	name, _, _ := strings.Cut(typ, "_")
-	return c.normal(name, at)
+	return strings.ToLower(name)
 }
 
 // imported reads an import block.
@@ -538,7 +555,7 @@ func (c *configuration) imported(block *hcl.Block) {
 		c.problem(u.at, "invalid address of a resource")
 		return
 	}
-	u.to, u.name = "resource "+strings.Join(to, " "), c.implied(to[0], u.at)
+	u.to, u.name = "resource "+strings.Join(to, " "), implied(to[0])
 	if a := content.Attributes["provider"]; a != nil {
 		c.reference(u, a)
 	}
@@ -548,7 +565,7 @@ func (c *configuration) imported(block *hcl.Block) {
 // reference reads a reference to a provider configuration.
 func (c *configuration) reference(u *use, a *hcl.Attribute) {
 	names, err := c.steps(a.Expr)
-	if err != nil || len(names) == 0 || len(names) > 2 || c.normal(names[0], a.Range) != names[0] {
+	if err != nil || len(names) == 0 || len(names) > 2 || strings.ToLower(names[0]) != names[0] {
 		c.problem(a.Range, "invalid reference to a provider")
 		return
 	}
@@ -559,10 +576,8 @@ func (c *configuration) reference(u *use, a *hcl.Attribute) {
 // JSON, and in configurations for version 0.11, it is a string.
 func (c *configuration) steps(e hcl.Expression) (names []string, err error) {
 	if text, ok := quoted(e); ok {
-		if err := c.budget.guard.spend(text, e.Range()); err != nil {
-			return nil, err
-		}
-		if e, err = c.budget.guard.parse(text, e.Range(), hclsyntax.LexExpression, hclsyntax.ParseExpression); err != nil {
+		e = c.budget.parse(text, e.Range(), hclsyntax.LexExpression, hclsyntax.ParseExpression)
+		if _, err := c.budget.result(value{}); err != nil {
 			return nil, err
 		}
 	}
@@ -576,7 +591,7 @@ func (c *configuration) steps(e hcl.Expression) (names []string, err error) {
 	default:
 		var diags hcl.Diagnostics
 		traversal, diags = hcl.AbsTraversalForExpr(e)
-		err = diagnosed(diags, true)
+		err = diagnosed(diags)
 	}
 	for _, step := range traversal {
 		switch s := step.(type) {
@@ -587,27 +602,6 @@ func (c *configuration) steps(e hcl.Expression) (names []string, err error) {
 		}
 	}
 	return names, err
-}
-
-// spend takes the words of the text in a string, which is parsed too, from those of all files: a string of JSON is one.
-func (g *guard) spend(text string, at hcl.Range) error {
-	if g.words -= count([]byte(text)).words; g.words < 0 {
-		return wrong(at, "the strings and files of all modules have more than four times the words and symbols that the field Limits.Words permits")
-	}
-	return nil
-}
-
-// parse parses a text, after a look with the lexer of the parser.
-func (g *guard) parse(text string, at hcl.Range, lex lexer, parser func([]byte, string, hcl.Pos) (hclsyntax.Expression, hcl.Diagnostics)) (hclsyntax.Expression, error) {
-	words, err := g.look([]byte(text), at, lex, false, maxWords)
-	if words > maxWords {
-		err = wrong(at, "too deep nesting, or an expression of more than %d words and symbols", maxWords)
-	}
-	if err != nil {
-		return nil, err
-	}
-	e, diags := parser([]byte(text), at.Filename, at.Start)
-	return e, diagnosed(diags, true)
 }
 
 // requirements sets the providers that the module requires, and sorts the problems by place. A provider is named by
@@ -621,7 +615,11 @@ func (c *configuration) requirements(host svchost.Hostname) {
 		} else if source == "terraform" {
 			source = "terraform.io/builtin/terraform"
 		}
-		if !c.affords(source, u.at) {
+		if strings.IndexFunc(source, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 {
+			c.budget.guard.effort -= nameEffort * len(source) // its conversion takes long
+		}
+		if c.budget.guard.effort < 0 {
+			c.problem(u.at, "too many names of providers that are not ASCII")
 			return
 		}
 		p, err := rules.Parse(source)

@@ -17,7 +17,7 @@
 // configuration may be anywhere. hcl/v2 has no limits: [Limits] bounds the size of files, and a look at each text
 // before it is parsed refuses deep nesting, long numbers and names, and templates of too many parts. A file in the
 // native syntax has at most 4 MiB, and a directory 10,000 files of a configuration. Names of providers that are not ASCII
-// have together about 500 KB. 10,000 calls of one directory take about 110 MB.
+// have together about 1 MB. 10,000 calls of one directory take about 110 MB.
 //
 // Sources and versions of modules may have literals, templates with if, variables, local values, path.*,
 // terraform.workspace, attributes and indexes, conditions with ==, !=, &&, || and !, and the functions sensitive,
@@ -42,8 +42,8 @@
 //
 // A package that several modules call is fetched once. Each module gets a copy with all files; the CLI omits files
 // with a leading dot in all copies but the first. Submodules and hooks of git are not fetched or run. Only what is
-// needed to install is checked: the CLI also refuses, for example, unknown blocks, and types of variables as in version
-// 0.11. A variable whose value is not needed is not checked, nor are files with values of variables, of which OpenTofu
+// needed to install is checked, and in the native syntax what variables had up to version 0.11: the CLI also refuses, for
+// example, unknown blocks. A variable whose value is not needed is not checked, nor are files with values of variables, of which OpenTofu
 // refuses broken ones. Hashes for other platforms, which a mirror with trust_all_hashes states, are not locked. A
 // directory in a filesystem mirror must have a locked h1 if hashes are locked; for the CLI, a zh alone forbids nothing.
 package workdir

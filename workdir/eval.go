@@ -20,6 +20,7 @@ const (
 	itemWork   = 512       // for an item of a collection, a name, or a part of a type
 	numberWork = 4 << 10   // for a number that is not a small integer
 	wordWork   = 768       // for a word that is parsed
+	termWork   = 64        // for a word of a constant, such as a version constraint
 	maxText    = 4 << 10   // bytes of a source or version as it is written, and of a text that is put together
 	maxDepth   = 4_000     // nodes that are evaluated one for the other
 )
@@ -48,8 +49,8 @@ func (b *budget) notEvaluated(at hcl.Range, what string, args ...any) value {
 
 // charge takes work from the budget before it is done, and reports whether to do it.
 func (b *budget) charge(at hcl.Range, work int) bool {
-	if err := b.ctx.Err(); err != nil && b.err == nil {
-		b.err = err
+	if b.err == nil {
+		b.err = b.ctx.Err()
 	}
 	if b.left -= min(work, b.left+1); b.left < 0 {
 		b.fail(at, "the expressions for sources and versions take too much work: write a source as a literal")
@@ -248,8 +249,9 @@ func (b *budget) as(v value, want kind, at hcl.Range) value {
 
 // concat puts texts together.
 func (b *budget) concat(texts []value, at hcl.Range) value {
-	all, size := value{kind: textKind}, 0
-	for _, part := range texts {
+	all, size, parts := value{kind: textKind}, 0, make([]string, len(texts))
+	for i, part := range texts {
+		parts[i] = part.text
 		if size += len(part.text); size > maxText {
 			return b.fail(at, "a text of more than %d bytes", maxText)
 		}
@@ -258,12 +260,7 @@ func (b *budget) concat(texts []value, at hcl.Range) value {
 	if !b.charge(at, itemWork+4*size) { // with its normal form
 		return value{}
 	}
-	var text strings.Builder
-	text.Grow(size)
-	for _, part := range texts {
-		text.WriteString(part.text)
-	}
-	all.text = cty.NormalizeString(text.String())
+	all.text = cty.NormalizeString(strings.Join(parts, ""))
 	return all
 }
 
@@ -314,17 +311,23 @@ func (b *budget) scalar(e hcl.Expression, in scope) value {
 	return value{}
 }
 
-// parse parses a text. After an error, it returns nil.
+// parse parses a text, after a look with the lexer of the parser. After an error, it returns nil.
 func (b *budget) parse(text string, at hcl.Range, lex lexer, parser func([]byte, string, hcl.Pos) (hclsyntax.Expression, hcl.Diagnostics)) hclsyntax.Expression {
 	if !b.charge(at, len(text)+wordWork*count([]byte(text)).words) {
 		return nil
 	}
-	e, err := b.guard.parse(text, at, lex, parser)
-	if err != nil {
-		b.err = err
-		return nil
+	words, err := b.guard.look([]byte(text), at, lex, false, maxWords)
+	if words > maxWords {
+		err = wrong(at, "too deep nesting, or an expression of more than %d words and symbols", maxWords)
 	}
-	return e
+	if err == nil {
+		e, diags := parser([]byte(text), at.Filename, at.Start)
+		if err = diagnosed(diags); err == nil {
+			return e
+		}
+	}
+	b.err = err
+	return nil
 }
 
 // follow follows the steps of a reference to an item.

@@ -264,7 +264,7 @@ func work(t *testing.T, d *Dir, mustSucceed bool) (charged, allocated int) {
 			allocated += int(after.TotalAlloc - before.TotalAlloc)
 			if mustSucceed {
 				must.Do(t, c.Err)
-				visit(must.Get(w.resolve(t.Context(), s, c))(t))
+				visit(must.Get(w.find(t.Context(), s, c))(t))
 			}
 		}
 	}
@@ -422,8 +422,8 @@ locals {
 		s, b := w.top(), &w.budget
 		must.Do(t, w.read(t.Context(), s))
 		s.config.load(b)
-		e, err := b.guard.parse(text, hcl.Range{Filename: "x.tf", Start: hcl.InitialPos}, hclsyntax.LexExpression, hclsyntax.ParseExpression)
-		if err != nil {
+		e := b.parse(text, hcl.Range{Filename: "x.tf", Start: hcl.InitialPos}, hclsyntax.LexExpression, hclsyntax.ParseExpression)
+		if e == nil {
 			return
 		}
 		var before, after runtime.MemStats

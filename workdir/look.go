@@ -120,16 +120,8 @@ func count(text []byte) (n census) {
 // isExponent reports whether the text before digits ends as a number does before its exponent.
 func isExponent(text []byte) bool {
 	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("-")), []byte("+"))
-	number := bytes.TrimRight(text, "eE")
-	if len(text) != len(number)+1 {
-		return false
-	}
-	before := bytes.TrimRight(number, ".0123456789")
-	if len(before) == len(number) {
-		return false
-	}
-	c, _ := utf8.DecodeLastRune(before) // of a name, which a number does not follow
-	return c != '_' && !unicode.IsLetter(c) && !unicode.IsMark(c)
+	e := len(text) - 1
+	return e > 0 && text[e]|0x20 == 'e' && (text[e-1] == '.' || '0' <= text[e-1] && text[e-1] <= '9')
 }
 
 // symbol counts a byte that is no letter or digit.
@@ -137,25 +129,20 @@ func (n *census) symbol(c byte, equals bool) {
 	switch c {
 	case '\n':
 		n.lines++
-	case '#':
+	case '#', '/':
 		n.comments++
-	case '/':
-		n.comments++
-		n.symbols++
-	case '$':
+	case '$', '%':
 		n.markers += 2
-	case '%':
-		n.markers += 2
-		n.symbols++
 	case '-', '!':
 		n.unary++
+	}
+	switch c {
+	case '(', '[', '{', '?', '+', '-', '*', '/', '%', '!', '<', '>', '&', '|':
 		n.symbols++
 	case '=':
 		if equals {
 			n.symbols++
 		}
-	case '(', '[', '{', '?', '+', '*', '<', '>', '&', '|':
-		n.symbols++
 	}
 }
 

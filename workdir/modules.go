@@ -95,7 +95,7 @@ type walk struct {
 	budget  budget
 	given   map[string]*hcl.Attribute // values of variables in files; nil until one is needed
 	failed  error                     // of reading these files
-	links   links
+	paths   atomic.Int64              // bytes of the paths that were resolved
 
 	room     atomic.Int64 // bytes for more packages
 	versions once[addrs.Module, *module.Versions]
@@ -160,7 +160,7 @@ func (w *walk) visit(ctx context.Context, at *spot) error {
 	}
 	for _, c := range m.Calls {
 		w.group.Go(func() error {
-			next, err := w.resolve(ctx, at, c)
+			next, err := w.find(ctx, at, c)
 			if err != nil {
 				return err
 			}
@@ -224,8 +224,8 @@ func (w *walk) read(ctx context.Context, at *spot) (err error) {
 	return nil
 }
 
-// resolve finds or installs the module that a block calls.
-func (w *walk) resolve(ctx context.Context, at *spot, to Call) (*spot, error) {
+// find finds or installs the module that a block calls.
+func (w *walk) find(ctx context.Context, at *spot, to Call) (*spot, error) {
 	if to.Err != nil {
 		return nil, to.Err
 	}
@@ -249,7 +249,7 @@ func (w *walk) resolve(ctx context.Context, at *spot, to Call) (*spot, error) {
 		err = w.local(ctx, next, at, address.Path)
 	}
 	if err != nil {
-		return nil, wrong(to.at, "module %q: %v", to.Key, err)
+		return nil, cmp.Or(ctx.Err(), wrong(to.at, "module %q: %v", to.Key, err))
 	}
 	if address.Path == "" {
 		next.at = next.record.Key
@@ -284,13 +284,13 @@ func (w *walk) local(ctx context.Context, next, from *spot, source string) error
 	if from.pkg != "" {
 		base, at = filepath.Join(w.store.Root.Name(), from.pkg), from.inside
 	}
-	dir, err := w.links.resolve(ctx, base, filepath.Join(at, filepath.FromSlash(source)), from.pkg != "")
+	dir, err := w.resolve(ctx, base, filepath.Join(at, filepath.FromSlash(source)), from.pkg != "")
 	if errors.Is(err, errOutside) {
 		return fmt.Errorf("%s is outside of the package in %s", source, path.Join(w.modulesDir(), from.at))
 	}
 	if err == nil && from.pkg != "" { // the CLI names the directory by its real path
 		next.inside = dir
-		base, err = w.links.resolve(ctx, w.base, filepath.FromSlash(w.modulesDir()), false)
+		base, err = w.resolve(ctx, w.base, filepath.FromSlash(w.modulesDir()), false)
 		dir = filepath.Join(base, from.at, dir)
 	}
 	next.record.Dir = filepath.ToSlash(dir)
@@ -597,13 +597,10 @@ func (w *walk) download(ctx context.Context, from *module.Location, made string,
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
+	if err == nil && w.room.Add(-size) < 0 {
+		err = fmt.Errorf("%w: the packages of all modules have more than %d bytes; set Dir.Limits.Packages", failure.ErrTooLarge, w.dir.Limits.Packages)
 	}
-	if w.room.Add(-size) < 0 {
-		return nil, fmt.Errorf("%w: the packages of all modules have more than %d bytes; set Dir.Limits.Packages", failure.ErrTooLarge, w.dir.Limits.Packages)
-	}
-	return report, nil
+	return report, err
 }
 
 // recordedVersion returns the version of a module, or zero if it has none.

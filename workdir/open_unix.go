@@ -8,5 +8,3 @@ const (
 	noBlock     = syscall.O_NONBLOCK // opens a pipe without waiting for a writer
 	asDirectory = "/."               // after a path: the system opens nothing but a directory
 )
-
-func isInUse(error) bool { return false }

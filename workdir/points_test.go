@@ -488,6 +488,7 @@ func TestPlan(t *testing.T) {
 	w := newWorld(t)
 	d := w.dir(t, t.TempDir(), false)
 	tree{files: w.files("/nowhere")}.write(t, w, d.Path)
+	d.Limits.Providers = 3
 	result := must.Get(d.Plan(t.Context()))(t)
 	missing := ""
 	for _, m := range result.Modules {
@@ -502,6 +503,11 @@ func TestPlan(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(d.Path, name)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: %v, want that it does not exist", name, err)
 		}
+	}
+	d.Limits.Providers--
+	before := w.registry.Count(regtest.Versions)
+	if _, err := d.Plan(t.Context()); !errors.Is(err, failure.ErrTooLarge) || w.registry.Count(regtest.Versions) != before {
+		t.Errorf("Plan of 3 providers with a limit of 2: %v, want ErrTooLarge before a request", err)
 	}
 	m, err := d.Read(t.Context())
 	if err != nil || len(m.Calls) != 5 || m.Calls[3].Version != "1.0.0" || m.Calls[3].Place.File != "main.tf" || len(m.Providers) != 3 {

@@ -1,7 +1,6 @@
 package workdir
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -84,13 +82,9 @@ func (p Problems) Unwrap() []error {
 // maxProblems is the maximum number of problems of a module that are told.
 const maxProblems = 100
 
-// add adds an error.
+// add adds an error, unless it is the end of the context.
 func (p *Problems) add(err error) {
-	e, ok := errors.AsType[*ConfigError](err)
-	if err != nil && !ok {
-		e = &ConfigError{Place{File: "configuration"}, err.Error()}
-	}
-	if err != nil && len(*p) < maxProblems {
+	if e, ok := errors.AsType[*ConfigError](err); ok && len(*p) < maxProblems {
 		*p = append(*p, e)
 	}
 }
@@ -98,17 +92,14 @@ func (p *Problems) add(err error) {
 // diagnosed adds the errors in diags.
 func (p *Problems) diagnosed(diags hcl.Diagnostics) {
 	for i := range diags {
-		p.add(diagnosed(diags[i:i+1], true))
+		p.add(diagnosed(diags[i : i+1]))
 	}
 }
 
-// diagnosed returns the first error, or nil. Details may have values.
-func diagnosed(diags hcl.Diagnostics, details bool) error {
+// diagnosed returns the first error, or nil.
+func diagnosed(diags hcl.Diagnostics) error {
 	for _, d := range diags {
 		if d.Severity == hcl.DiagError && d.Subject != nil {
-			if !details {
-				return wrong(*d.Subject, "%s", d.Summary)
-			}
 			return wrong(*d.Subject, "%s; %s", d.Summary, d.Detail)
 		}
 	}
@@ -125,14 +116,18 @@ type files struct {
 // maxFiles is the maximum number of files of a configuration in one directory.
 const maxFiles = 10_000
 
+// open opens a file for reading, and does not wait for a writer of a pipe.
+func (f files) open(name string) (*os.File, error) {
+	if f.root != nil {
+		return f.root.OpenFile(name, os.O_RDONLY|noBlock, 0)
+	}
+	return os.OpenFile(name, os.O_RDONLY|noBlock, 0)
+}
+
 // list returns the names of files of a configuration and of the tests in the directory, and which of them are not
 // directories. It does not wait for a pipe.
 func (f files) list() (map[string]bool, error) {
-	open := os.Open
-	if f.root != nil {
-		open = f.root.Open
-	}
-	dir, err := open(f.dir + asDirectory)
+	dir, err := f.open(f.dir + asDirectory)
 	if err != nil {
 		return nil, err
 	}
@@ -226,18 +221,8 @@ func (f file) parse() (hcl.Body, hcl.Diagnostics) {
 }
 
 // read reads a regular file. Of a file with more than max bytes, it reads one more.
-func (f files) read(name string, max int64) (_ []byte, err error) {
-	open := os.OpenFile
-	if f.root != nil {
-		open = f.root.OpenFile
-	}
-	var file *os.File
-	for range 80 { // two seconds, while another process such as a virus scanner has the file open
-		if file, err = open(filepath.Join(f.dir, name), os.O_RDONLY|noBlock, 0); !isInUse(err) {
-			break
-		}
-		time.Sleep(25 * time.Millisecond)
-	}
+func (f files) read(name string, max int64) ([]byte, error) {
+	file, err := f.open(filepath.Join(f.dir, name))
 	if err != nil {
 		return nil, err
 	}
@@ -252,91 +237,47 @@ func (f files) read(name string, max int64) (_ []byte, err error) {
 	if info.Size() == 0 { // such as /proc/kmsg, which waits for more; other files have no deadlines, or do not wait
 		_ = file.SetReadDeadline(time.Now().Add(time.Second))
 	}
-	var text bytes.Buffer
-	text.Grow(int(min(info.Size(), max)) + bytes.MinRead)
-	_, err = text.ReadFrom(io.LimitReader(file, max+1))
-	return text.Bytes(), err
+	return io.ReadAll(io.LimitReader(file, max+1))
 }
 
-// links are the steps of paths that were resolved, so that each is looked at once.
-type links struct {
-	mu    sync.Mutex
-	known map[step]string
-}
-
-// A step is a path below a directory without links, or absolute.
-type step struct{ base, path string }
-
-// The limits of links: of one in the target of another, and of all steps.
+// The limits of links: of those in one path, and of the bytes of all paths that are looked at.
 const (
 	maxLinks = 255
-	maxSteps = 1_000_000
+	maxPaths = 256 << 20
 )
 
 // resolve returns the path to which name leads from the directory base: each element that is a symbolic link is
 // replaced by its target before the next is looked at, as [filepath.EvalSymlinks] does. Below a package the path
 // must not leave it.
-func (l *links) resolve(ctx context.Context, base, name string, inside bool) (string, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := ctx.Err(); err != nil {
-		return "", err
-	}
-	return l.find(ctx, base, filepath.Clean(name), inside)
-}
-
-// find resolves a clean path. It keeps those above it too, so that many paths in a deep directory share its steps.
-func (l *links) find(ctx context.Context, base, name string, inside bool) (to string, err error) {
-	to, known := l.known[step{base, name}]
-	if known {
-		return to, nil
-	}
-	at, rest := ".", name
-	if dir := filepath.Dir(name); dir != "." && dir != name {
-		at, err = l.find(ctx, base, dir, inside)
-		rest = filepath.Base(name)
-	}
-	if err == nil {
-		to, err = l.follow(ctx, base, at, rest, inside, 0)
-	}
-	if err == nil {
-		l.known[step{base, name}] = to
-	}
-	return to, err
-}
-
-func (l *links) follow(ctx context.Context, base, at, name string, inside bool, depth int) (string, error) {
-	if depth > maxLinks || len(l.known) > maxSteps {
-		return "", fmt.Errorf("%s: too many links", abs(base, at))
-	}
-	if filepath.IsAbs(name) {
-		at = filepath.VolumeName(name) + string(filepath.Separator)
-		name = name[len(filepath.VolumeName(name)):]
-	}
-	for elem := range strings.SplitSeq(name, string(filepath.Separator)) {
+func (w *walk) resolve(ctx context.Context, base, name string, inside bool) (string, error) {
+	at, links := ".", 0
+	for rest, elem := filepath.Clean(name), ""; rest != ""; {
+		if filepath.IsAbs(rest) {
+			at = filepath.VolumeName(rest) + string(filepath.Separator)
+			rest = rest[len(filepath.VolumeName(rest)):]
+		}
+		elem, rest, _ = strings.Cut(rest, string(filepath.Separator))
 		next := filepath.Join(at, elem)
-		if inside && !filepath.IsLocal(next) {
+		full := abs(base, next)
+		switch {
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		case inside && !filepath.IsLocal(next):
 			return "", errOutside
+		case links > maxLinks || w.paths.Add(int64(len(full))) > maxPaths:
+			return "", fmt.Errorf("%s: too many links", full)
 		}
-		to, known := l.known[step{base, next}]
-		if !known {
-			full := abs(base, next)
-			info, err := os.Lstat(full)
-			if to = next; err == nil && info.Mode()&fs.ModeSymlink != 0 {
-				var target string
-				if target, err = os.Readlink(full); err == nil {
-					to, err = l.follow(ctx, base, at, target, inside, depth+1)
-				}
-			}
-			if err = cmp.Or(ctx.Err(), err); err != nil {
-				return "", err
-			}
-			if l.known == nil {
-				l.known = map[step]string{}
-			}
-			l.known[step{base, next}] = to
+		info, err := os.Lstat(full)
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			links++
+			next = at
+			elem, err = os.Readlink(full)
+			rest = elem + string(filepath.Separator) + rest
 		}
-		at = to
+		if err != nil {
+			return "", err
+		}
+		at = next
 	}
 	return at, nil
 }
@@ -365,9 +306,12 @@ type Limits struct {
 	// Packages is the maximum size of all module packages on disk in bytes, each copy counted. Up to 16 packages are
 	// fetched at the same time, each with what is left at its start. The default is 16 GiB.
 	Packages int64
+
+	// Providers is the maximum number of providers, each of which takes requests. The default is 1,000.
+	Providers int
 }
 
 // orDefault returns the limits with the defaults of zero fields.
 func (l Limits) orDefault() Limits {
-	return Limits{cmp.Or(l.Module, 16<<20), cmp.Or(l.Words, 500_000), cmp.Or(l.Files, 24<<20), cmp.Or(l.Packages, 16<<30)}
+	return Limits{cmp.Or(l.Module, 16<<20), cmp.Or(l.Words, 500_000), cmp.Or(l.Files, 24<<20), cmp.Or(l.Packages, 16<<30), cmp.Or(l.Providers, 1_000)}
 }

@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +10,13 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tofureg/tofureg/addrs"
+	modulelock "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/workdir/internal/must"
 )
 
@@ -54,7 +59,7 @@ func TestReadAsTheCLIs(t *testing.T) {
 		"misspelt source":           {files: entries(`alpha = { soruce = "HOST/acme/alpha" }`), refused: `main.tf:3: provider "alpha" has "soruce"`},
 		"misspelt version":          {files: entries(`alpha = { source = "HOST/acme/alpha", verison = "1.0.0" }`), refused: `main.tf:3: provider "alpha" has "verison"`},
 		"empty source":              {files: entries(`alpha = { source = "" }`), refused: `main.tf:3: provider "alpha"`},
-		"two blocks":                {files: map[string]string{"a.tf": requiredAlpha, "b.tf": "terraform {\n  required_providers {\n    beta = { source = \"HOST/acme/beta\" }\n  }\n}\n"}, refused: "b.tf:2: there is a block required_providers in a.tf:2 already"},
+		"two blocks":                {files: map[string]string{"a.tf": requiredAlpha, "b.tf": "terraform {\n  required_providers {\n    beta = { source = \"HOST/acme/beta\" }\n  }\n}\n"}, refused: "b.tf:2: a block required_providers is declared in a.tf:2 already"},
 		"two overrides":             {files: map[string]string{"a.tf": requiredAlpha, "a_override.tf": strings.ReplaceAll(requiredAlpha, "alpha\" }", "alpha\", version = \"1.0.0\" }"), "b_override.tf": "terraform {\n  required_providers {\n    beta = { source = \"HOST/acme/beta\" }\n  }\n}\n"}},
 		"number as version":         {files: one(requiredAlpha + "provider \"alpha\" {\n  version = 1\n}\n")},
 		"number in an entry":        {files: entries(`alpha = { source = "HOST/acme/alpha", version = 1 }`), refused: `main.tf:3: version of provider "alpha": want a string`},
@@ -271,7 +276,7 @@ func TestEvaluatedOnDemand(t *testing.T) {
 variable "v" {}
 variable "unused" {
   type    = nothing
-  default = [for a in b : a]
+  default = [for a in [1] : a]
 }
 variable "broken" {
   type = list(string)
@@ -342,7 +347,7 @@ func TestGeneratedFiles(t *testing.T) {
 	if err != nil || len(providers) != 1 || len(m.Calls) != 1 {
 		t.Errorf("Read: %v, %+v, %v; want one provider and one call", providers, m, err)
 	}
-	small := map[string]string{"a.tf": "x = 1\n", "b.tf.json": `{"x":[1,2]}`, "c.tf": "module \"m\" {\n  source = \"./m\"\n}\n", "m/m.tf": "#"}
+	small := map[string]string{"a.tf": "locals {\n  x = 1\n}\n", "b.tf.json": `{"locals":{"x":[1,2]}}`, "c.tf": "module \"m\" {\n  source = \"./m\"\n}\n", "m/m.tf": "#"}
 	size := len(small["a.tf"]) + len(small["b.tf.json"]) + len(small["c.tf"])
 	for name, c := range map[string]struct {
 		n      int
@@ -350,7 +355,7 @@ func TestGeneratedFiles(t *testing.T) {
 		want   string
 	}{
 		"module": {size, func(n int) Limits { return Limits{Module: n} }, "Limits.Module"},
-		"words":  {3*fileWords + 4 + 9 + 16, func(n int) Limits { return Limits{Words: n} }, "Limits.Words"},
+		"words":  {3*fileWords + 9 + 13 + 16, func(n int) Limits { return Limits{Words: n} }, "Limits.Words"},
 		"files":  {size + 1, func(n int) Limits { return Limits{Files: n} }, "Limits.Files"},
 	} {
 		for less, want := range []string{"", c.want} {
@@ -444,65 +449,48 @@ func TestManyResources(t *testing.T) {
 	}
 }
 
-// TestLinks: each link of a configuration is resolved once, and no longer than the context.
+// TestLinks: a path has at most 255 links, all paths have a limit of bytes, and none is followed longer than the context.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
-	const n = 250
 	must.Do(t, os.MkdirAll(filepath.Join(dir, "d"), 0o755))
-	for i := range n {
+	for i := range maxLinks + 1 {
 		target := "d"
 		if i > 0 {
-			target = strings.Repeat(fmt.Sprintf("d/../l%d/../", i-1), 20) + fmt.Sprintf("l%d", i-1)
+			target = fmt.Sprintf("d/../l%d", i)
 		}
-		if err := symlink(target, filepath.Join(dir, fmt.Sprintf("l%d", i))); err != nil {
+		if err := symlink(target, filepath.Join(dir, fmt.Sprintf("l%d", i+1))); err != nil {
 			t.Skipf("skipped: this link cannot be made here: %v", err)
 		}
 	}
-	l := &links{}
-	for range 1_000 {
-		if to, err := l.resolve(t.Context(), dir, fmt.Sprintf("l%d", n-1), false); err != nil || to != "d" {
-			t.Fatalf("resolve: %q, %v; want d", to, err)
-		}
-	}
-	if len(l.known) > 2*n {
-		t.Errorf("resolve remembers %d steps, want at most %d", len(l.known), 2*n)
-	}
+	must.Do(t, symlink("loop", filepath.Join(dir, "loop")))
+	must.Do(t, symlink(dir, filepath.Join(dir, "d/absolute")))
 	ended, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := (&links{}).resolve(ended, dir, "l3", false); !errors.Is(err, context.Canceled) {
-		t.Errorf("resolve: %v, want context.Canceled", err)
-	}
-	must.Do(t, symlink("loop", filepath.Join(dir, "loop")))
-	if _, err := l.resolve(t.Context(), dir, "loop", false); err == nil || !strings.Contains(err.Error(), "too many links") {
-		t.Errorf("resolve of a link to itself: %v, want that there are too many", err)
-	}
-}
-
-// TestDeepPaths: a path whose directory was resolved takes no steps through all those above it.
-func TestDeepPaths(t *testing.T) {
-	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
-	deep := "d" + strings.Repeat("/d", 100)
-	must.Do(t, os.MkdirAll(filepath.Join(dir, deep, "x"), 0o755))
-	must.Do(t, os.MkdirAll(filepath.Join(dir, deep, "y"), 0o755))
-	if err := symlink("d", filepath.Join(dir, "l")); err != nil {
-		t.Skipf("skipped: this link cannot be made here: %v", err)
-	}
-	for _, path := range []string{deep, "l" + deep[1:]} {
-		l := &links{}
-		resolve := func(name string) {
-			want := deep + "/" + name
-			if to, err := l.resolve(t.Context(), dir, path+"/"+name, false); err != nil || filepath.ToSlash(to) != want {
-				t.Fatalf("resolve %s/%s: %q, %v; want %s", path, name, to, err, want)
-			}
-		}
-		resolve("x")
-		counted := &ends{t.Context(), 1_000}
-		if _, err := l.resolve(counted, dir, path+"/y", false); err != nil || counted.looks < 998 {
-			t.Errorf("resolve %s/y: %d looks at the context, %v; want at most 2", path, 1_000-counted.looks, err)
-		}
-		if n := testing.AllocsPerRun(10, func() { resolve("y") }); n > 20 {
-			t.Errorf("resolve %s/y: %v allocations, want at most 20", path, n)
+	last := int64(len(filepath.Join(dir, "d")))
+	for name, c := range map[string]struct {
+		ctx        context.Context
+		name, want string
+		inside     bool
+		paths      int64 // bytes of earlier paths
+		refused    string
+	}{
+		"links":          {name: fmt.Sprintf("l%d", maxLinks), want: "d"},
+		"too many links": {name: fmt.Sprintf("l%d", maxLinks+1), refused: "too many links"},
+		"a loop":         {name: "loop", refused: "too many links"},
+		"bytes":          {name: "d", paths: maxPaths - last, want: "d"},
+		"too many bytes": {name: "d", paths: maxPaths - last + 1, refused: "too many links"},
+		"inside":         {name: "l2", inside: true, want: "d"},
+		"outside":        {name: "d/../..", inside: true, refused: errOutside.Error()},
+		"absolute":       {name: "d/absolute/l1", want: filepath.Join(dir, "d")},
+		"not inside":     {name: "d/absolute/l1", inside: true, refused: errOutside.Error()},
+		"ended":          {ctx: ended, name: "l3", refused: context.Canceled.Error()},
+	} {
+		w := &walk{}
+		w.paths.Store(c.paths)
+		to, err := w.resolve(cmp.Or(c.ctx, t.Context()), dir, filepath.FromSlash(c.name), c.inside)
+		if to != c.want || (err == nil) != (c.refused == "") || err != nil && !strings.Contains(err.Error(), c.refused) {
+			t.Errorf("%s: resolve %s: %q, %v; want %q and the error %q", name, c.name, to, err, c.want, c.refused)
 		}
 	}
 }
@@ -510,26 +498,51 @@ func TestDeepPaths(t *testing.T) {
 // ends is a context that ends after some looks at it.
 type ends struct {
 	context.Context
-	looks int
+	looks atomic.Int64
 }
 
 func (c *ends) Err() error {
-	if c.looks--; c.looks < 0 {
+	if c.looks.Add(-1) < 0 {
 		return context.Canceled
 	}
 	return nil
 }
 
-// TestContext: an expression is not evaluated further after the end of the context.
+// TestContext: whenever the context ends, reading and evaluating end at the next step: of each goroutine, which a module
+// is. A step is a file, a link, or what is charged to the budget.
 func TestContext(t *testing.T) {
 	t.Parallel()
-	d := &Dir{Path: t.TempDir()}
-	write(t, d.Path, map[string]string{"main.tf": "module \"m\" {\n  source = \"" + strings.Repeat("${1}", 500) + "\"\n}\n"})
-	m, err := d.Evaluate(&ends{t.Context(), 300})
-	if err == nil {
-		err = m.Calls[0].Err
+	const modules = 8
+	files := map[string]string{
+		"main.tf":          "locals {\n  a = \"" + strings.Repeat("${1}", 100) + "\"\n}\n",
+		"a.tf.json":        `{"variable":{"v":{"type":"list(string)"}},"locals":{"b":["${local.a}","x"]},"terraform":{"required_providers":{"p":{"source":"a/b","version":"1.2"}}}}`,
+		"terraform.tfvars": "v = [\"m\"]\n", "override.tf": "locals {\n  c = format(\"%s\", local.b[0])\n}\n",
+		"a.tftest.hcl": "run \"r\" {\n  module {\n    source = \"./${\"m\"}\"\n  }\n}\n",
+		"m/m.tf":       "variable \"v\" {\n  default = \"\"\n}\nmodule \"n\" {\n  source = var.v == join(\"-\", [\"x\"]) ? \"./n\" : \"./n\"\n}\n", "m/n/n.tf": "",
 	}
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("Evaluate: %v, want context.Canceled", err)
+	for i := range modules {
+		files["main.tf"] += fmt.Sprintf("module \"m%d\" {\n  source = \"./${var.v[0]}/../m\"\n  v = local.c\n}\n", i)
+	}
+	d := &Dir{Path: t.TempDir()}
+	write(t, d.Path, files)
+	visit := func(looks int64) (left int64, err error) {
+		ctx := &ends{Context: t.Context()}
+		ctx.looks.Store(looks)
+		w := must.Get(d.walk(true, true))(t)
+		w.lock, w.locked, w.group = &modulelock.File{}, map[modulelock.Key]bool{}, &errgroup.Group{}
+		w.group.Go(func() error { return w.visit(ctx, w.top()) })
+		err = w.group.Wait()
+		return ctx.looks.Load(), err
+	}
+	const most = 1 << 20
+	left, err := visit(most)
+	all := most - left
+	if err != nil || all < 400 {
+		t.Fatalf("visit: %d looks at the context, %v; want at least 400", all, err)
+	}
+	for looks := int64(0); looks < all; looks += all / 100 {
+		if left, err := visit(looks); !errors.Is(err, context.Canceled) || left < -4*modules {
+			t.Fatalf("visit with a context that ends at look %d of %d: %v after %d more, want context.Canceled after at most %d", looks, all, err, -left, 4*modules)
+		}
 	}
 }

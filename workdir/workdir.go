@@ -19,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/module/manifest"
@@ -292,13 +293,12 @@ func (w *walk) open(ctx context.Context) (err error) {
 	} else {
 		w.store, err = manifest.Create(ctx, abs(w.base, w.data))
 	}
-	if w.plan && errors.Is(err, fs.ErrNotExist) {
+	if err == nil {
+		w.manifest, err = w.store.Load()
+	} else if w.plan && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	if w.manifest, err = w.store.Load(); errors.Is(err, manifest.ErrSyntax) {
+	if errors.Is(err, manifest.ErrSyntax) {
 		err = &ConfigError{Place{File: path.Join(w.modulesDir(), manifest.Name)}, err.Error()}
 	}
 	return err
@@ -309,6 +309,9 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 	w, err := d.walk(plan, true)
 	if err != nil {
 		return nil, false, err
+	}
+	if most := w.dir.Limits.Providers; len(required) > most {
+		return nil, false, fmt.Errorf("%w: more than %d providers are required; set Dir.Limits.Providers", failure.ErrTooLarge, most)
 	}
 	// A link in the data directory must not lead out of it.
 	data, err := os.OpenRoot(abs(w.base, w.data) + asDirectory)
