@@ -7,7 +7,7 @@
 //	}
 //	fmt.Println(p) // registry.opentofu.org/hashicorp/aws
 //
-// The default hostname is [DefaultHost]; functions such as [ParseProviderIn] take another one,
+// The default hostname of an [address] is [DefaultHost]; functions such as [ParseProviderIn] take another one,
 // which [svchost.Parse] must accept.
 //
 // Parsing normalises, so values can be compared with == and used as map keys. The zero value means
@@ -25,4 +25,6 @@
 // See https://opentofu.org/docs/internals/provider-registry-protocol/,
 // https://opentofu.org/docs/internals/module-registry-protocol/ and
 // https://opentofu.org/docs/language/expressions/version-constraints/.
+//
+// [address]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#names
 package addrs

@@ -11,7 +11,7 @@
 //
 // # Dates
 //
-// The age of a version counts from when a registry first saw it, as the list states, never from a tag or
+// The [age] of a version counts from when a registry first saw it, as the list states, never from a tag or
 // an archive, whose dates the publisher sets. Mirrors and many registries state no dates, and a registry
 // that is taken over can lie. A [Ledger] records when this program, or a server, first saw each version.
 // If both are known, the later date counts. By default a version without a date is held back.
@@ -22,4 +22,6 @@
 // So [github.com/tofureg/tofureg/provider/install.Installer.Ensure] installs what is locked. A CLI that
 // uses a server fails if the list lacks a locked version: set [Providers.Permit]. A version that was old
 // enough once stays listed until the source removes it.
+//
+// [age]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#age
 package cooldown

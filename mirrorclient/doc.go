@@ -2,7 +2,7 @@
 // 1.0.
 //
 // A [Client] is a [github.com/tofureg/tofureg/provider.Source] for one base URL, from which a
-// mirror serves providers of any host:
+// [mirror] serves providers of any host:
 //
 //	mirror := &mirrorclient.Client{BaseURL: "https://mirror.example.com/providers/"}
 //	versions, err := mirror.ProviderVersions(ctx, addrs.MustParseProvider("hashicorp/random"))
@@ -40,4 +40,6 @@
 //
 // Each error is a [*failure.Error]. It can wrap a variable of
 // package provider, such as ErrNotFound. Other failures, such as an invalid document, wrap none.
+//
+// [mirror]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#registry-and-mirror
 package mirrorclient

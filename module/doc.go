@@ -16,7 +16,7 @@
 //
 // # Packages
 //
-// A package appears in its directory completely or not at all. Archives are zip, or tar with gzip,
+// A [package] appears in its directory completely or not at all. Archives are zip, or tar with gzip,
 // xz or bzip2.
 //
 // A package is refused if it contains symbolic links (but see [Options.KeepLinks]), hard links, devices or a bare
@@ -34,4 +34,6 @@
 //
 // Only programs that implement or serve sources need [ResolveLocation], [DirectLocation], [Location.MayBePage],
 // [Versions.Clone] and [Versions.Unavailable].
+//
+// [package]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#package
 package module

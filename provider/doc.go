@@ -11,9 +11,8 @@
 //
 // # Trust
 //
-// A source states facts, such as hashes, without proof. Evidence proves them: a SHA256SUMS
-// document, its signature, and the keys. A zh is the hash of an archive, an h1 the hash of its
-// files. [Download] stores an archive only if a [verify.Policy] accepts it. The zero policy
+// A source states facts, such as [hashes], without proof. [Evidence] proves them: a SHA256SUMS
+// document, its signature, and the keys. [Download] stores an archive only if a [verify.Policy] accepts it. The zero policy
 // requires a signature by a key that the registry lists. Network mirrors have no signatures: set
 // [verify.Policy.Accept] or [verify.Policy.AllowUnsigned].
 //
@@ -34,4 +33,6 @@
 // [mirrorclient.Client]: https://pkg.go.dev/github.com/tofureg/tofureg/mirrorclient#Client
 // [mirrordir.Open]: https://pkg.go.dev/github.com/tofureg/tofureg/serve/mirrordir#Open
 // [regclient.Client]: https://pkg.go.dev/github.com/tofureg/tofureg/regclient#Client
+// [hashes]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#hash
+// [Evidence]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#evidence
 package provider

@@ -8,8 +8,8 @@
 //	}, file, size)
 //
 // The publisher of a version signs a SHA256SUMS document with a line for each archive. The registry serves
-// document and signature and lists the keys: the evidence. What a source says without a signature is
-// stated. A zh is the hash of an archive, an h1 the hash of its files; lock files and mirrors have both.
+// document and signature and lists the keys: the [evidence]. What a source says without a signature is
+// stated. Lock files and mirrors have [hashes], of archives and of their files.
 //
 // A signature by a key that the registry lists proves only that document and key come from the
 // same registry. To prove who published a package, set [Policy.Fingerprints].
@@ -31,4 +31,7 @@
 //
 // Programs that fetch or serve evidence use [Policy.NeedsEvidence], [Policy.JudgeOffer],
 // [Examination], [CheckedSums] and [Sums].
+//
+// [evidence]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#evidence
+// [hashes]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#hash
 package verify

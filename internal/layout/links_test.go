@@ -234,10 +234,16 @@ func (l *linkCheck) docLink(x *comment.DocLink) {
 }
 
 // webLink checks a link to a page of pkg.go.dev about this module, which a definition such as
-// "[provider.Package]: https://pkg.go.dev/…/provider#Package" makes.
+// "[provider.Package]: https://pkg.go.dev/…/provider#Package" makes, and a link to a document of this repository.
 func (l *linkCheck) webLink(x *comment.Link) {
 	if placeholder.MatchString(x.URL) {
 		l.problem(x.URL + " is a placeholder, which pages show as a link")
+	}
+	if page, ok := strings.CutPrefix(x.URL, "https://"+modulePath+"/blob/main/"); ok {
+		if problem := followLink(l.t, "README.md", page); problem != "" {
+			l.problem("link to " + page + ": " + problem)
+		}
+		return
 	}
 	p, ok := strings.CutPrefix(x.URL, "https://pkg.go.dev/"+modulePath+"/")
 	if !ok {

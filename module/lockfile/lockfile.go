@@ -9,7 +9,7 @@
 //		err = lock.Save(lockfile.Name)
 //	}
 //
-// A lock file has an [Entry] for each remote source that the configuration or a remote module
+// A [lock file] has an [Entry] for each remote source that the configuration or a remote module
 // names.
 //
 // # Format
@@ -27,6 +27,8 @@
 // Entries are written in the order of the first three. They are read in any order, and equal lines
 // count once, so that lines of two branches can be merged as a union. Line ends may be CRLF, and the
 // last one may be missing. Anything else is an error, also two different entries of a [Key].
+//
+// [lock file]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#lock-file
 package lockfile
 
 import (

@@ -24,7 +24,7 @@
 //
 // # Trust
 //
-// Signatures and zh hashes cover archives; only h1 hashes cover unpacked directories. If the lock file
+// Signatures and zh hashes cover archives; only h1 [hashes] cover unpacked directories. If the lock file
 // has the h1 of an installed package, [Installer.Ensure] uses the package, unless the policy sets
 // RequireSignature or Provenance.
 //
@@ -44,4 +44,5 @@
 // Terraform takes no lock.
 //
 // [layout]: https://opentofu.org/docs/cli/config/config-file/
+// [hashes]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#hash
 package install

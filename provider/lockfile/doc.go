@@ -6,7 +6,7 @@
 //		return result.Lock, err
 //	})
 //
-// A lock file has an [Entry] for each provider: the selected version, its constraint, and
+// A [lock file] has an [Entry] for each provider: the selected version, its constraint, and
 // hashes of the packages that may be installed.
 // [github.com/tofureg/tofureg/provider/install.Lock] and
 // [github.com/tofureg/tofureg/provider/install.Installer.Ensure] decide which hashes may be recorded.
@@ -25,4 +25,6 @@
 // [ErrNotLockable] and [NotLockedError].
 //
 // See https://opentofu.org/docs/language/files/dependency-lock/.
+//
+// [lock file]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#lock-file
 package lockfile

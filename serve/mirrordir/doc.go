@@ -1,6 +1,6 @@
 // Package mirrordir fills, checks and reads a mirror in a directory or a bucket. It is meant for 1.0.
 //
-// OpenTofu and Terraform can use the directory as a filesystem mirror or, if a web server serves it,
+// OpenTofu and Terraform can use the directory as a [filesystem mirror] or, if a web server serves it,
 // as a network mirror. A [Mirror] is filled from any [provider.Source], and is a source itself:
 //
 //	mirror, err := mirrordir.Open("/srv/mirror")
@@ -41,4 +41,6 @@
 //
 // Servers use [Mirror.ListedVersions], [Mirror.ListedArchives], [Mirror.RecordedPackage],
 // [Mirror.AddArchive], [Mirror.Holds], [Mirror.ArchiveLink] and [Mirror.Stage].
+//
+// [filesystem mirror]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#registry-and-mirror
 package mirrordir

@@ -3,7 +3,7 @@
 //	hash, err := checksum.ParseHash("h1:8QKBrlOi/bB0GM3SkD/pOU5kZIzBhOHA4DrQ4E3Dhmk=")
 //	packed, tree, err := checksum.H1Zip(ctx, archive, size, checksum.Limits{})
 //
-// A matching hash proves that the package is unchanged; package
+// A matching [hash] proves that the package is unchanged; package
 // [github.com/tofureg/tofureg/verify] proves who published it.
 //
 // # For sources
@@ -12,4 +12,6 @@
 // that write packages use [ZHSum] and [H1Sum].
 //
 // See https://opentofu.org/docs/language/files/dependency-lock/.
+//
+// [hash]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#hash
 package checksum
