@@ -37,7 +37,7 @@ func installer(t *testing.T, cfg *cliconfig.Config) *install.Installer {
 
 func ensure(t *testing.T, in *install.Installer, p addrs.Provider) (*install.Result, error) {
 	t.Helper()
-	return in.Ensure(t.Context(), map[addrs.Provider]addrs.ProviderConstraint{p: {}}, nil)
+	return in.Ensure(t.Context(), install.Requirements{p: {}}, nil)
 }
 
 func noKeys(p *regtest.Provider) { p.Keys = []*regtest.Key{} }
@@ -291,7 +291,7 @@ func (w *world) ensure(t *testing.T) (string, error) {
 	if w.system.Terraform {
 		lock.Header = lockfile.HeaderTerraform
 	}
-	required := map[addrs.Provider]addrs.ProviderConstraint{w.alpha: addrs.MustParseProviderConstraint("1.2.0")}
+	required := install.Requirements{w.alpha: addrs.MustParseProviderConstraint("1.2.0")}
 	result, err := installer(t, cfg).Ensure(t.Context(), required, lock)
 	if result.Lock.Len() == 0 {
 		return "", err

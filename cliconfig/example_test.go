@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/testkit/regtest"
 )
 
@@ -94,7 +95,7 @@ func ExampleConfig_Installer() {
 	installer := cfg.Installer(filepath.Join(project, ".terraform", "providers"))
 	installer.Cache.Path = filepath.Join(project, "cache") // the example does not write to the home directory
 	installer.Platform = addrs.MustParsePlatform("linux_amd64")
-	result, err := installer.Ensure(context.Background(), map[addrs.Provider]addrs.ProviderConstraint{
+	result, err := installer.Ensure(context.Background(), install.Requirements{
 		addrs.MustParseProvider("registry.example.com/acme/alpha"): addrs.MustParseProviderConstraint("~> 1.0"),
 		addrs.MustParseProvider("registry.example.com/acme/beta"):  {},
 	}, nil)

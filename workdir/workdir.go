@@ -110,7 +110,7 @@ type Result struct {
 }
 
 // Required returns the providers that the modules require. The constraint of a provider is that of all modules.
-func (r *Result) Required() map[addrs.Provider]addrs.ProviderConstraint {
+func (r *Result) Required() install.Requirements {
 	terms, seen := map[addrs.Provider][]addrs.ProviderConstraint{}, map[*Requirement]bool{}
 	for _, m := range r.Modules {
 		if len(m.Providers) == 0 || seen[&m.Providers[0]] { // of a directory that several modules share
@@ -121,7 +121,7 @@ func (r *Result) Required() map[addrs.Provider]addrs.ProviderConstraint {
 			terms[p.Provider] = append(terms[p.Provider], p.Constraint)
 		}
 	}
-	all := map[addrs.Provider]addrs.ProviderConstraint{}
+	all := install.Requirements{}
 	for p, terms := range terms {
 		all[p] = addrs.ProviderConstraint{}.And(terms...)
 	}
@@ -156,7 +156,7 @@ func (d *Dir) InstallModules(ctx context.Context) (*Result, error) {
 }
 
 // InstallProviders installs providers and writes the lock file.
-func (d *Dir) InstallProviders(ctx context.Context, required map[addrs.Provider]addrs.ProviderConstraint) (*install.Result, error) {
+func (d *Dir) InstallProviders(ctx context.Context, required install.Requirements) (*install.Result, error) {
 	result, _, err := d.providers(ctx, required, false)
 	return result, err
 }
@@ -305,7 +305,7 @@ func (w *walk) open(ctx context.Context) (err error) {
 }
 
 // providers installs providers and writes the lock file.
-func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.ProviderConstraint, plan bool) (result *install.Result, changed bool, err error) {
+func (d *Dir) providers(ctx context.Context, required install.Requirements, plan bool) (result *install.Result, changed bool, err error) {
 	w, err := d.walk(plan, true)
 	if err != nil {
 		return nil, false, err
@@ -361,7 +361,7 @@ func (d *Dir) providers(ctx context.Context, required map[addrs.Provider]addrs.P
 }
 
 // frozen returns an error unless a lock file has hashes of each required provider, and no other provider.
-func frozen(lock *lockfile.File, required map[addrs.Provider]addrs.ProviderConstraint, in *install.Installer) error {
+func frozen(lock *lockfile.File, required install.Requirements, in *install.Installer) error {
 	for _, p := range slices.SortedFunc(maps.Keys(required), addrs.Provider.Compare) {
 		_, exempt := in.DevOverrides[p]
 		exempt = exempt || p.IsBuiltIn() || slices.Contains(in.Reattached, p)

@@ -31,7 +31,7 @@ func Example() {
 		Platform: addrs.MustParsePlatform("linux_amd64"),
 		Policy:   func(p addrs.Provider) verify.Policy { return verify.Policy{Provenance: v.Provenance(p)} },
 	}
-	result, err := installer.Ensure(context.Background(), map[addrs.Provider]addrs.ProviderConstraint{
+	result, err := installer.Ensure(context.Background(), install.Requirements{
 		addrs.MustParseProvider("acme/demo"): addrs.MustParseProviderConstraint("~> 1.0"),
 	}, nil)
 	if err != nil {

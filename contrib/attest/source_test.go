@@ -102,7 +102,7 @@ func demanded(v *attest.Verifier) func(addrs.Provider) verify.Policy {
 	return func(p addrs.Provider) verify.Policy { return verify.Policy{Provenance: v.Provenance(p)} }
 }
 
-var required = map[addrs.Provider]addrs.ProviderConstraint{demo: {}}
+var required = install.Requirements{demo: {}}
 
 // TestInstall: an installer with the policy accepts attested archives only, and the report says who built what.
 func TestInstall(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/contrib/oci"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/transport"
 )
 
@@ -46,7 +47,7 @@ provider_installation {
 	defer os.RemoveAll(dir)
 	installer := config.Installer(dir)
 	installer.Platform = addrs.MustParsePlatform("linux_amd64")
-	required := map[addrs.Provider]addrs.ProviderConstraint{
+	required := install.Requirements{
 		addrs.MustParseProvider("acme/alpha"): addrs.MustParseProviderConstraint("~> 1.0"),
 	}
 	result, err := installer.Ensure(context.Background(), required, nil)

@@ -18,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/contrib/oci"
 	"github.com/tofureg/tofureg/contrib/oci/internal/must"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 )
 
@@ -113,7 +114,7 @@ func TestTofuInit(t *testing.T) {
 
 	cfg, _ := load(t, f, config)
 	dir := filepath.Join(t.TempDir(), "providers")
-	required := map[addrs.Provider]addrs.ProviderConstraint{
+	required := install.Requirements{
 		addrs.MustParseProvider("example.com/team/alpha"): addrs.MustParseProviderConstraint(">= 1.0.0"),
 	}
 	result, err := cfg.Installer(dir).Ensure(t.Context(), required, nil)

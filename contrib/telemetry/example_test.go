@@ -42,7 +42,7 @@ func Example() {
 		Source: t.Source(registry), Dir: &install.Dir{Path: dir},
 		Platform: addrs.MustParsePlatform("linux_amd64"), Progress: t.Progress(ctx, nil),
 	}
-	required := map[addrs.Provider]addrs.ProviderConstraint{
+	required := install.Requirements{
 		addrs.MustParseProvider("registry.example.com/acme/alpha"): addrs.MustParseProviderConstraint("~> 1.0"),
 	}
 	_, err = installer.Ensure(ctx, required, nil)

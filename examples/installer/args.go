@@ -7,13 +7,14 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/examples/program"
+	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/testkit/regtest"
 )
 
 // options are the parsed arguments.
 type options struct {
 	dir, cache   string
-	requirements map[addrs.Provider]addrs.ProviderConstraint
+	requirements install.Requirements
 	platforms    []addrs.Platform
 	upgrade      bool
 	embedded     bool
@@ -45,8 +46,8 @@ func parseArgs(args []string, terminal io.Writer) (o options, err error) {
 
 // parseRequirements parses PROVIDER[@CONSTRAINT]. If a provider is named twice, both constraints
 // apply.
-func parseRequirements(texts []string) (map[addrs.Provider]addrs.ProviderConstraint, error) {
-	requirements := map[addrs.Provider]addrs.ProviderConstraint{}
+func parseRequirements(texts []string) (install.Requirements, error) {
+	requirements := install.Requirements{}
 	for _, text := range texts {
 		name, constraint, _ := strings.Cut(text, "@")
 		p, err := addrs.ParseProvider(name)

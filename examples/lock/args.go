@@ -22,7 +22,7 @@ type options struct {
 	embedded  bool
 	providers []lockfile.Entry // without hashes
 	platforms []addrs.Platform
-	lock      install.LockOptions
+	lock      install.Installer
 }
 
 const usage = "usage: lock [-lockfile FILE] [-platform OS_ARCH]... [-store DIR] [-stated] [-upgrade] [PROVIDER[@CONSTRAINT]...]"

@@ -23,7 +23,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/provider"
@@ -74,8 +73,8 @@ func update(ctx context.Context, o options, source provider.Source, out, termina
 			return nil, fmt.Errorf("%s locks nothing; name the providers to lock", o.file)
 		}
 		display := newDisplay(terminal, len(requirements)*len(o.platforms))
-		o.lock.Progress = display.show
-		result, err := install.Lock(ctx, source, lock, requirements, o.platforms, o.lock)
+		o.lock.Source, o.lock.LockPlatforms, o.lock.Progress = source, o.platforms, display.show
+		result, err := o.lock.Lock(ctx, requirements, lock)
 		display.line.Clear()
 		show(out, result)
 		if err != nil {
@@ -87,11 +86,11 @@ func update(ctx context.Context, o options, source provider.Source, out, termina
 
 // required returns the providers to lock, with their locked constraints if they have no others. If
 // there are no providers, it returns all entries of lock.
-func required(lock *lockfile.File, providers []lockfile.Entry) map[addrs.Provider]addrs.ProviderConstraint {
+func required(lock *lockfile.File, providers []lockfile.Entry) install.Requirements {
 	if len(providers) == 0 {
 		providers = slices.Collect(lock.All())
 	}
-	requirements := map[addrs.Provider]addrs.ProviderConstraint{}
+	requirements := install.Requirements{}
 	for _, want := range providers {
 		if have, ok := lock.Get(want.Provider); ok && want.Constraints.IsZero() {
 			want.Constraints = have.Constraints

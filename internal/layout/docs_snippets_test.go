@@ -62,7 +62,7 @@ func newest(ctx context.Context, registry *regclient.Client) (addrs.Version, err
 	return versions.Newest(addrs.MustParseProviderConstraint("~> 3.6"))
 }
 
-func ensure(ctx context.Context, source provider.Source, dir string, required map[addrs.Provider]addrs.ProviderConstraint) error {
+func ensure(ctx context.Context, source provider.Source, dir string, required install.Requirements) error {
 	installer := &install.Installer{
 		Source: source,
 		Dir:    &install.Dir{Path: filepath.Join(dir, ".terraform", "providers")},
@@ -76,7 +76,7 @@ func ensure(ctx context.Context, source provider.Source, dir string, required ma
 	})
 }
 
-func ensureAsUser(ctx context.Context, system cliconfig.System, dir string, required map[addrs.Provider]addrs.ProviderConstraint) error {
+func ensureAsUser(ctx context.Context, system cliconfig.System, dir string, required install.Requirements) error {
 	config, err := cliconfig.Load(ctx, system)
 	if err != nil {
 		return err // all mistakes in the configuration files, with file and line
@@ -92,12 +92,12 @@ func ensureAsUser(ctx context.Context, system cliconfig.System, dir string, requ
 }
 
 func lockPlatforms(ctx context.Context, registry *regclient.Client, dir string) error {
-	required := map[addrs.Provider]addrs.ProviderConstraint{
+	required := install.Requirements{
 		addrs.MustParseProvider("hashicorp/random"): addrs.MustParseProviderConstraint("~> 3.6"),
 	}
 	platforms := []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64")}
 	return lockfile.Update(ctx, filepath.Join(dir, lockfile.Name), func(lock *lockfile.File) (*lockfile.File, error) {
-		result, err := install.Lock(ctx, registry, lock, required, platforms, install.LockOptions{})
+		result, err := (&install.Installer{Source: registry, LockPlatforms: platforms}).Lock(ctx, required, lock)
 		return result.Lock, err
 	})
 }

@@ -52,7 +52,7 @@ func snippetRegistry() (*regtest.Registry, *regclient.Client) {
 var (
 	random     = addrs.MustParseProvider("hashicorp/random")
 	randomV363 = addrs.MustParseVersion("3.6.3")
-	required   = map[addrs.Provider]addrs.ProviderConstraint{random: addrs.MustParseProviderConstraint("~> 3.6")}
+	required   = install.Requirements{random: addrs.MustParseProviderConstraint("~> 3.6")}
 )
 
 // lockedRandom returns a lock file with the hashes of hashicorp/random for the platforms of lockPlatforms.

@@ -110,7 +110,7 @@ var endsShownBy = map[string]string{
 		verify/checksum.L1Dir verify/checksum.ZH`,
 	"internal/testing/hostile.TestEndsInAStall": `serve/mirrordir.Mirror.Add serve/mirrordir.Mirror.AddArchive serve/mirrorserve.Cache.Open
 		serve/mirrorserve.Cache.ProviderPackage provider.Hashes provider.Receive provider/install.Installer.Ensure
-		provider/install.Lock`,
+		provider/install.Installer.Lock`,
 	"cooldown.TestEnds": `cooldown.Ledger.FirstSeen cooldown.Ledger.Record cooldown.Modules.ModuleVersions cooldown.Providers.Filter
 		cooldown.Providers.ProviderVersions`,
 	"testkit/storagetest.TestDir": `serve/mirrordir.Mirror.Claim storage.Dir.Delete storage.Dir.List storage.Dir.Lock storage.Dir.Open storage.Dir.Stage storage.Dir.Stat

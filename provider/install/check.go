@@ -24,7 +24,7 @@ type EntryCheck struct {
 	Unlisted []checksum.Hash `json:"unlisted,omitempty"` // locked zh that it does not list
 
 	// Unknown are locked hashes that no signature covers, such as h1. A package needs only one locked
-	// hash, so these count. To compute them, [Lock] the provider in an empty File.
+	// hash, so these count. To compute them, [Installer.Lock] the provider in an empty File.
 	Unknown []checksum.Hash `json:"unknown,omitempty"`
 }
 

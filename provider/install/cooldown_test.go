@@ -60,20 +60,20 @@ func TestHeldVersions(t *testing.T) {
 	wantHeld(t, "Plan", must.Get(in.Plan(t.Context(), required, nil))(t), "1.2.0", 1)
 	wantHeld(t, "Ensure", must.Get(in.Ensure(t.Context(), required, nil))(t), "1.2.0", 1)
 	on := []addrs.Platform{linux, addrs.MustParsePlatform("darwin_arm64")}
-	wantHeld(t, "Lock", must.Get(install.Lock(t.Context(), ruled, nil, required, on, install.LockOptions{Progress: progress}))(t), "1.2.0", 1)
+	wantHeld(t, "Lock", must.Get((&install.Installer{Source: ruled, LockPlatforms: on, Progress: progress}).Lock(t.Context(), required, nil))(t), "1.2.0", 1)
 	if len(events) != 3 || events[0].Provider != alpha || events[0].Version.String() != "1.2.0" || len(events[0].Held) != 1 {
 		t.Errorf("the events are %+v", events)
 	}
 
-	young := must.Get(install.Lock(t.Context(), plain, nil, required, []addrs.Platform{linux}, install.LockOptions{}))(t).Lock
+	young := must.Get((&install.Installer{Source: plain, LockPlatforms: []addrs.Platform{linux}}).Lock(t.Context(), required, nil))(t).Lock
 	if e, _ := young.Get(alpha); e.Version.String() != "1.3.0" {
 		t.Fatalf("without a rule, %s is locked", e.Version)
 	}
 	wantHeld(t, "Ensure with a lock", must.Get(in.Ensure(t.Context(), required, young))(t), "1.3.0", 0)
 	in.Dir = newDir(t)
 	wantHeld(t, "Ensure into an empty directory", must.Get(in.Ensure(t.Context(), required, young))(t), "1.3.0", 0)
-	wantHeld(t, "Lock with a lock", must.Get(install.Lock(t.Context(), ruled, young, required, on, install.LockOptions{}))(t), "1.3.0", 0)
-	all := must.Get(install.Lock(t.Context(), ruled, young, required, nil, install.LockOptions{}))(t)
+	wantHeld(t, "Lock with a lock", must.Get((&install.Installer{Source: ruled, LockPlatforms: on}).Lock(t.Context(), required, young))(t), "1.3.0", 0)
+	all := must.Get((&install.Installer{Source: ruled}).Lock(t.Context(), required, young))(t)
 	if wantHeld(t, "Lock for all platforms", all, "1.3.0", 0); len(all.Selections[0].Reports) != 2 {
 		t.Errorf("Lock for all platforms has %d reports, want 2", len(all.Selections[0].Reports))
 	}

@@ -617,7 +617,7 @@ func TestReadOnly(t *testing.T) {
 			"directory": {Source: o.src, Dir: d, Platform: linux},
 			"cache":     {Source: o.src, Dir: newDir(t), Cache: d, Platform: linux},
 		} {
-			if _, err := in.Ensure(t.Context(), map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, lock); err != nil {
+			if _, err := in.Ensure(t.Context(), install.Requirements{alpha: {}}, lock); err != nil {
 				t.Errorf("as the %s: %v", name, err)
 			}
 		}

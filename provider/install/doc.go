@@ -19,7 +19,7 @@
 //		return result.Lock, err
 //	})
 //
-// [Lock] locks providers for several platforms without installing them, as "tofu providers lock" does.
+// [Installer.Lock] locks providers for several platforms without installing them, as "tofu providers lock" does.
 // [CheckEntry] says who signed a locked version.
 //
 // # Trust

@@ -62,8 +62,8 @@ type job struct {
 	locked bool          // the lock file has hashes of the selected version
 }
 
-// ensure runs one job for each provider concurrently, and records their results in the lock file.
-func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File, task task) (*Result, error) {
+// run runs one job for each provider concurrently, and records their results in the lock file.
+func (in *Installer) run(ctx context.Context, want Requirements, lock *lockfile.File, task task) (*Result, error) {
 	if lock == nil {
 		lock = &lockfile.File{}
 	}
@@ -71,12 +71,10 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 	switch {
 	case in.Dir == nil && task != locking:
 		return &Result{Lock: lock}, errors.New("install: Installer.Dir is nil")
-	case in.Source == nil && task == locking:
-		return &Result{Lock: lock}, errors.New("install: the source is nil")
 	case slices.Contains(in.LockPlatforms, addrs.Platform{}):
-		return &Result{Lock: lock}, errors.New("install: a platform in LockPlatforms, or of Lock, is empty")
+		return &Result{Lock: lock}, errors.New("install: a platform in LockPlatforms is empty")
 	}
-	providers := slices.SortedFunc(maps.Keys(requirements), addrs.Provider.Compare)
+	providers := slices.SortedFunc(maps.Keys(want), addrs.Provider.Compare)
 	kept := slices.Clone(providers)
 	if task == locking { // the entries of other providers stay
 		for e := range lock.All() {
@@ -106,7 +104,7 @@ func (in *Installer) ensure(ctx context.Context, requirements map[addrs.Provider
 	for i, p := range providers {
 		j := shared
 		j.s = &result.Selections[i]
-		*j.s = Selection{Provider: p, Constraint: requirements[p], Platform: j.platform}
+		*j.s = Selection{Provider: p, Constraint: want[p], Platform: j.platform}
 		j.policy = in.Policy.For(p)
 		wg.Go(func() {
 			err := j.do(ctx)
@@ -167,10 +165,13 @@ func (j *job) do(ctx context.Context) error {
 func (j *job) exempt() (bool, error) {
 	p := j.s.Provider
 	dir, overridden := j.in.DevOverrides[p]
+	if j.task == locking {
+		overridden = false
+	}
 	switch {
 	case p.IsZero():
 		return false, j.failure("install", errors.New("the provider address is empty"))
-	case slices.Contains(j.in.Reattached, p):
+	case slices.Contains(j.in.Reattached, p) && j.task != locking:
 		j.s.From = FromReattached
 		return true, nil
 	case overridden:

@@ -32,7 +32,7 @@ import (
 )
 
 // requirements are providers with their constraints.
-type requirements = map[addrs.Provider]addrs.ProviderConstraint
+type requirements = install.Requirements
 
 // platformsOf are the platforms of the providers of a site. The first is installed.
 var platformsOf = []addrs.Platform{

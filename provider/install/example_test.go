@@ -90,7 +90,7 @@ func ExampleInstaller_Ensure() {
 	defer os.RemoveAll(project)
 
 	random := addrs.MustParseProvider("hashicorp/random")
-	requirements := map[addrs.Provider]addrs.ProviderConstraint{random: addrs.MustParseProviderConstraint("~> 3.6")}
+	requirements := install.Requirements{random: addrs.MustParseProviderConstraint("~> 3.6")}
 	installer := &install.Installer{
 		Source:        &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}},
 		Dir:           &install.Dir{Path: filepath.Join(project, ".terraform", "providers")},
@@ -122,13 +122,13 @@ func ExampleLock() {
 	registry.AddProvider(regtest.Provider{Address: "hashicorp/null", Version: "3.2.4"})
 	client := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
 
-	requirements := map[addrs.Provider]addrs.ProviderConstraint{
+	requirements := install.Requirements{
 		addrs.MustParseProvider("hashicorp/random"): addrs.MustParseProviderConstraint("~> 3.6"),
 	}
 	lock := &lockfile.File{} // or from lockfile.Load
 	for _, platform := range []string{"linux_amd64", "darwin_arm64"} {
 		platforms := []addrs.Platform{addrs.MustParsePlatform(platform)}
-		result, err := install.Lock(context.Background(), client, lock, requirements, platforms, install.LockOptions{})
+		result, err := (&install.Installer{Source: client, LockPlatforms: platforms}).Lock(context.Background(), requirements, lock)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -229,7 +229,7 @@ func ExampleInstaller_Plan() {
 		Dir:      &install.Dir{Path: "providers"},
 		Platform: addrs.MustParsePlatform("linux_amd64"),
 	}
-	plan, err := installer.Plan(context.Background(), map[addrs.Provider]addrs.ProviderConstraint{
+	plan, err := installer.Plan(context.Background(), install.Requirements{
 		addrs.MustParseProvider("registry.example.com/acme/cloud"): {},
 	}, nil)
 	if err != nil {

@@ -11,6 +11,9 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
+// Requirements are the providers that a configuration requires. The zero constraint allows every release.
+type Requirements map[addrs.Provider]addrs.ProviderConstraint
+
 // An Installer installs providers and updates the lock file. Once its fields are set, its methods may be called
 // concurrently.
 type Installer struct {
@@ -18,7 +21,7 @@ type Installer struct {
 	// [failure.ErrOffline].
 	Source provider.Source
 
-	// Dir is the directory to install in. It is required.
+	// Dir is the directory to install in. Ensure and Plan require it.
 	Dir *Dir
 
 	// Cache, if not nil, is a directory shared with other projects. Packages are installed there, then
@@ -96,24 +99,41 @@ const defaultParallel = 32
 //
 // The result is valid beside an error. A provider that failed has [Selection].Err and keeps its old entry. If
 // only platforms of LockPlatforms failed, it has a new entry, perhaps with signed or stated hashes of them.
-func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
-	return in.ensure(ctx, requirements, lock, installing)
+func (in *Installer) Ensure(ctx context.Context, want Requirements, lock *lockfile.File) (*Result, error) {
+	return in.run(ctx, want, lock, installing)
 }
 
 // Plan returns what Ensure would do, as far as is known without downloading packages or changing their
 // directories. Do not save its lock: it lacks hashes.
-func (in *Installer) Plan(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
-	return in.ensure(ctx, requirements, lock, planning)
+func (in *Installer) Plan(ctx context.Context, want Requirements, lock *lockfile.File) (*Result, error) {
+	return in.run(ctx, want, lock, planning)
 }
 
-// Result is the result of [Installer.Ensure], [Installer.Plan] or [Lock].
+// Lock selects versions as Ensure does, and records the hashes of their packages for LockPlatforms in a copy of lock;
+// nil is empty. It installs nothing, ignores Dir, Cache, Platform, DevOverrides and Reattached, and keeps the entries of
+// other providers. If LockPlatforms is empty, it locks the platforms that Source lists; network mirrors list none, which is
+// an error.
+//
+// A new version must have a package for each platform. The policy decides about its packages, and its
+// entry gets what [verify.Report.Recordable] returns. If lock has hashes of the selected version, packages
+// are judged as with [provider.HashOptions].Locked, and the entry gains computed hashes only. If the locked
+// hashes are all h1, the archive for one of the platforms must have one.
+//
+// The result, also beside an error, is like that of Ensure, without paths, with a report for each provider
+// and platform. The last events are a [provider.EventHashed] for each locked package, and an [EventFailed] for a
+// provider that fails.
+func (in *Installer) Lock(ctx context.Context, want Requirements, lock *lockfile.File) (*Result, error) {
+	return in.run(ctx, want, lock, locking)
+}
+
+// Result is the result of [Installer.Ensure], [Installer.Plan] or [Installer.Lock].
 type Result struct {
 	// Selections has one element for each required provider, sorted by provider.
 	Selections []Selection `json:"selections"`
 
 	// Lock is the updated lock file, never nil: a copy of the given one, migrated by
 	// [lockfile.File.Migrate]. A version with locked hashes gains only computed ones, another also signed
-	// ones and [verify.Report.Stated]. Providers that are not required are removed, except by [Lock].
+	// ones and [verify.Report.Stated]. Providers that are not required are removed, except by [Installer.Lock].
 	Lock *lockfile.File `json:"-"`
 }
 

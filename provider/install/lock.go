@@ -4,52 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
-
-// LockOptions are the options of [Lock].
-type LockOptions struct {
-	Policy    provider.Policies        // as in [Installer]
-	Protocols addrs.ProviderConstraint // as in Installer
-	Upgrade   bool                     // as in Installer
-	Stated    bool                     // as in Installer
-	Store     provider.HashStore       // as in Installer
-	TempDir   string                   // as in Installer
-	Parallel  int                      // as in Installer
-
-	// Progress is as in Installer. The last events are a [provider.EventHashed] for each locked package, and an
-	// [EventFailed] for a provider that fails.
-	Progress func(provider.Event)
-}
-
-// Lock selects versions as [Installer.Ensure] does, and records the hashes of their packages for these
-// platforms in a copy of lock; nil is empty. It installs nothing, and keeps the entries of other
-// providers. Without platforms it locks those that the source lists; network mirrors list none, which is
-// an error.
-//
-// A new version must have a package for each platform. The policy decides about its packages, and its
-// entry gets what [verify.Report.Recordable] returns. If lock has hashes of the selected version, packages
-// are judged as with [provider.HashOptions].Locked, and the entry gains computed hashes only. If the locked
-// hashes are all h1, the archive for one of the platforms must have one.
-//
-// The result, also beside an error, is like that of Ensure, without paths, with a report for each provider
-// and platform.
-func Lock(ctx context.Context, src provider.Source, lock *lockfile.File, requirements map[addrs.Provider]addrs.ProviderConstraint, platforms []addrs.Platform, o LockOptions) (*Result, error) {
-	in := &Installer{
-		Source: src, LockPlatforms: platforms, Policy: o.Policy, Protocols: o.Protocols, Upgrade: o.Upgrade,
-		Stated: o.Stated, Store: o.Store, TempDir: o.TempDir, Parallel: o.Parallel, Progress: o.Progress,
-	}
-	return in.ensure(ctx, requirements, lock, locking)
-}
 
 // lockedPolicy returns the caller's policy, with the locked hashes of the version as Accept.
 func (j *job) lockedPolicy() verify.Policy {
@@ -79,6 +44,9 @@ func (j *job) lockOnly(ctx context.Context) (err error) {
 }
 
 func (j *job) listedPlatforms(ctx context.Context) ([]addrs.Platform, error) {
+	if j.source == nil {
+		return nil, j.failure("lock", failure.ErrOffline)
+	}
 	if err := j.requests.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
@@ -92,7 +60,7 @@ func (j *job) listedPlatforms(ctx context.Context) ([]addrs.Platform, error) {
 	case !ok:
 		return nil, versions.Unavailable(j.s.Version, addrs.Platform{})
 	case len(release.Platforms) == 0:
-		return nil, j.failure("lock", errors.New("the source does not list the platforms of this version; name them in the call"))
+		return nil, j.failure("lock", errors.New("the source does not list the platforms of this version; set LockPlatforms"))
 	}
 	return release.Platforms, nil
 }

@@ -18,10 +18,11 @@ import (
 )
 
 // lock resets the record of requests and calls Lock, which must succeed.
-func (s *site) lock(t *testing.T, lock *lockfile.File, platforms []addrs.Platform, o install.LockOptions) *install.Result {
+func (s *site) lock(t *testing.T, lock *lockfile.File, platforms []addrs.Platform, in install.Installer) *install.Result {
 	t.Helper()
 	s.Reset()
-	return must.Get(install.Lock(t.Context(), s.in.Source, lock, s.want, platforms, o))(t)
+	in.Source, in.LockPlatforms = s.in.Source, platforms
+	return must.Get(in.Lock(t.Context(), s.want, lock))(t)
 }
 
 // TestLockLikeEnsure: for the same platforms, Lock writes the lock file of Ensure, has a report for each
@@ -36,7 +37,7 @@ func TestLockLikeEnsure(t *testing.T) {
 	given := &lockfile.File{}
 	must.Do(t, given.Set(other))
 	hashed := map[addrs.Provider][]addrs.Platform{}
-	o := install.LockOptions{Progress: func(e provider.Event) {
+	o := install.Installer{Progress: func(e provider.Event) {
 		if e.Kind == provider.EventHashed {
 			hashed[e.Provider] = append(hashed[e.Provider], e.Platform)
 		}
@@ -79,7 +80,7 @@ func TestLockExtends(t *testing.T) {
 			must.Do(t, before.Merge(numbered(0), v110, addrs.ProviderConstraint{}, hashesOf(platformsOf[0])))
 			before = relock(t, before, func(h checksum.Hash) bool { return scheme == "" || h.Scheme() == scheme })
 			s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.2.0", Platforms: inText(platformsOf)})
-			o := install.LockOptions{Store: &hashMemory{}}
+			o := install.Installer{Store: &hashMemory{}}
 			result := s.lock(t, before, platformsOf[:2], o)
 			want := checksum.Sorted(hashesOf(platformsOf[0]), hashesOf(platformsOf[1]))
 			if got := result.Lock.Accept(numbered(0), v110).Hashes(); !slices.Equal(got, want) {
@@ -93,7 +94,8 @@ func TestLockExtends(t *testing.T) {
 				t.Errorf("Lock again made %d downloads and returned\n%s\nwant\n%s", s.Count(regtest.Archive), again.Lock.Bytes(), result.Lock.Bytes())
 			}
 			if scheme == checksum.SchemeH1 {
-				_, err := install.Lock(t.Context(), s.in.Source, before, s.want, platformsOf[1:3], o)
+				o.Source, o.LockPlatforms = s.in.Source, platformsOf[1:3]
+				_, err := o.Lock(t.Context(), s.want, before)
 				if !errors.Is(err, verify.ErrNotAccepted) || !strings.Contains(err.Error(), "name a locked platform too") {
 					t.Errorf("without the locked platform: error %v, want ErrNotAccepted and the remedy", err)
 				}
@@ -109,9 +111,9 @@ func TestLockOfTakenOverRegistry(t *testing.T) {
 	for name, policy := range map[string]verify.Policy{"zero": {}, "required": {RequireSignature: true}, "unsigned": {AllowUnsigned: true}} {
 		for _, scheme := range []string{checksum.SchemeH1, checksum.SchemeZH} {
 			s := newSite(t, 1)
-			before := relock(t, s.lock(t, nil, platformsOf[:2], install.LockOptions{}).Lock, func(h checksum.Hash) bool { return h.Scheme() == scheme })
+			before := relock(t, s.lock(t, nil, platformsOf[:2], install.Installer{}).Lock, func(h checksum.Hash) bool { return h.Scheme() == scheme })
 			takeOver(t, s)
-			result, err := install.Lock(t.Context(), s.in.Source, before, s.want, platformsOf, install.LockOptions{Policy: policyOf(policy)})
+			result, err := (&install.Installer{Source: s.in.Source, LockPlatforms: platformsOf, Policy: policyOf(policy)}).Lock(t.Context(), s.want, before)
 			if err == nil || !result.Lock.Equal(before) || len(only(t, result).Reports) > 0 {
 				t.Errorf("%s policy, locked %s: Lock returned %v, want an error; locked\n%s\nbefore\n%s", name, scheme, err, result.Lock.Bytes(), before.Bytes())
 			}
@@ -124,7 +126,7 @@ func TestLockOfTakenOverRegistry(t *testing.T) {
 func TestLockGainsNoStatement(t *testing.T) {
 	t.Parallel()
 	s, release := newOfficialSite(t, func(*regtest.Provider) {})
-	o := install.LockOptions{Stated: true}
+	o := install.Installer{Stated: true}
 	all := s.lock(t, nil, nil, o)
 	s.counts(t, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Versions: 2, regtest.Package: 1, regtest.Sums: 1, regtest.Signature: 1})
 	if got := only(t, all); len(got.Reports) != len(platformsOf) || len(all.Lock.Accept(official, v110).Hashes()) != 2*len(platformsOf) {
@@ -142,16 +144,16 @@ func TestLockSelects(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
 	s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.2.0", Platforms: inText(platformsOf[:1])})
-	lock := s.lock(t, nil, platformsOf[:2], install.LockOptions{}).Lock
+	lock := s.lock(t, nil, platformsOf[:2], install.Installer{}).Lock
 	if e, _ := lock.Get(numbered(0)); e.Version != v110 || e.Constraints != s.want[numbered(0)] {
 		t.Errorf("locked %+v, want 1.1.0, which has both platforms", e)
 	}
 	s.want[numbered(0)] = constraintOf("2.0.0")
-	result, err := install.Lock(t.Context(), s.in.Source, lock, s.want, platformsOf[:1], install.LockOptions{})
+	result, err := (&install.Installer{Source: s.in.Source, LockPlatforms: platformsOf[:1]}).Lock(t.Context(), s.want, lock)
 	if _, ok := errors.AsType[*install.LockedError](err); !ok || !result.Lock.Equal(lock) {
 		t.Errorf("Lock returned %v, want a LockedError; locked\n%s", err, result.Lock.Bytes())
 	}
-	if sel := only(t, s.lock(t, lock, platformsOf[:1], install.LockOptions{Upgrade: true})); sel.Version.String() != "2.0.0" {
+	if sel := only(t, s.lock(t, lock, platformsOf[:1], install.Installer{Upgrade: true})); sel.Version.String() != "2.0.0" {
 		t.Errorf("with Upgrade: %+v", sel)
 	}
 }
@@ -167,12 +169,13 @@ func TestLockFails(t *testing.T) {
 	must.Do(t, given.Set(lockfile.Entry{Provider: addrs.MustParseProvider("registry.terraform.io/hashicorp/random"), Version: v1}))
 	s.want[addrs.MustParseProvider("terraform.io/builtin/terraform")] = addrs.ProviderConstraint{}
 	var failed []addrs.Provider
-	o := install.LockOptions{Progress: func(e provider.Event) {
+	o := install.Installer{Progress: func(e provider.Event) {
 		if e.Kind == install.EventFailed {
 			failed = append(failed, e.Provider)
 		}
 	}}
-	result, err := install.Lock(t.Context(), s.in.Source, given, s.want, platformsOf[:2], o)
+	o.Source, o.LockPlatforms = s.in.Source, platformsOf[:2]
+	result, err := o.Lock(t.Context(), s.want, given)
 	if !errors.Is(err, failure.ErrNotFound) || len(failed) != 2 || result.Lock.Len() != 3 {
 		t.Errorf("Lock returned %v, told of failures of %v; locked\n%s", err, failed, result.Lock.Bytes())
 	}
@@ -186,20 +189,32 @@ func TestLockFails(t *testing.T) {
 	s.want = requirements{numbered(2): {}}
 	for want, call := range map[string]func() (*install.Result, error){
 		lockfile.ErrUnreadable.Error(): func() (*install.Result, error) {
-			return install.Lock(t.Context(), s.in.Source, unreadable, s.want, platformsOf[:1], install.LockOptions{})
+			return (&install.Installer{Source: s.in.Source, LockPlatforms: platformsOf[:1]}).Lock(t.Context(), s.want, unreadable)
 		},
-		"name them in the call": func() (*install.Result, error) {
-			return install.Lock(t.Context(), s.mirror(), nil, s.want, nil, install.LockOptions{})
+		"set LockPlatforms": func() (*install.Result, error) {
+			return (&install.Installer{Source: s.mirror()}).Lock(t.Context(), s.want, nil)
 		},
-		"of Lock, is empty": func() (*install.Result, error) {
-			return install.Lock(t.Context(), s.in.Source, nil, s.want, make([]addrs.Platform, 1), install.LockOptions{})
+		"in LockPlatforms is empty": func() (*install.Result, error) {
+			return (&install.Installer{Source: s.in.Source, LockPlatforms: make([]addrs.Platform, 1)}).Lock(t.Context(), s.want, nil)
 		},
-		"the source is nil": func() (*install.Result, error) {
-			return install.Lock(t.Context(), nil, nil, s.want, nil, install.LockOptions{})
+		"offline": func() (*install.Result, error) {
+			return (&install.Installer{}).Lock(t.Context(), s.want, nil)
 		},
 	} {
 		if result, err := call(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || result.Lock == nil {
 			t.Errorf("Lock returned %v, want an error with %q", err, want)
 		}
+	}
+}
+
+// TestLockIgnoresOverrides: a provider under development is locked like any other, as "providers lock" does; Ensure leaves it alone.
+func TestLockIgnoresOverrides(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 2)
+	s.in.LockPlatforms = platformsOf[:1]
+	s.in.DevOverrides, s.in.Reattached = map[addrs.Provider]string{numbered(0): t.TempDir()}, []addrs.Provider{numbered(1)}
+	s.in.Dir = nil
+	if got := must.Get(s.in.Lock(t.Context(), s.want, nil))(t).Lock; got.Len() != 2 {
+		t.Errorf("Lock with an override and a running provider returned\n%s\nwant two entries", got.Bytes())
 	}
 }

@@ -55,7 +55,7 @@ func TestProvenanceIsDemanded(t *testing.T) {
 			t.Errorf("%s: Ensure without a lock file: %v, want %v", name, err, verify.ErrProvenance)
 		}
 	}
-	if _, err := install.Lock(t.Context(), s.in.Source, nil, s.want, platformsOf, install.LockOptions{Policy: s.in.Policy}); !errors.Is(err, verify.ErrProvenance) {
+	if _, err := (&install.Installer{Source: s.in.Source, LockPlatforms: platformsOf, Policy: s.in.Policy}).Lock(t.Context(), s.want, nil); !errors.Is(err, verify.ErrProvenance) {
 		t.Errorf("Lock: %v, want %v", err, verify.ErrProvenance)
 	}
 
@@ -65,7 +65,7 @@ func TestProvenanceIsDemanded(t *testing.T) {
 	if sel := only(t, again); sel.Fetched == 0 || sel.Reports[s.in.Platform].BuiltBy == nil {
 		t.Errorf("Ensure of an installed package: %d bytes fetched, %v, want a builder", sel.Fetched, sel.Reports[s.in.Platform])
 	}
-	result := must.Get(install.Lock(t.Context(), s.in.Source, nil, s.want, platformsOf, install.LockOptions{Policy: s.in.Policy}))(t)
+	result := must.Get((&install.Installer{Source: s.in.Source, LockPlatforms: platformsOf, Policy: s.in.Policy}).Lock(t.Context(), s.want, nil))(t)
 	for _, on := range platformsOf {
 		want := "https://git.example.com/p0_1.1.0_" + on.String()
 		if report := only(t, result).Reports[on]; report == nil || report.BuiltBy == nil || report.BuiltBy.Repository != want {
@@ -85,11 +85,12 @@ func TestProvenanceOfStated(t *testing.T) {
 	t.Parallel()
 	s, _ := newOfficialSite(t, func(*regtest.Provider) {})
 	policy := policyOf(verify.Policy{Provenance: byValue{}})
-	options := install.LockOptions{Policy: policy, Stated: true}
-	if _, err := install.Lock(t.Context(), s.in.Source, nil, s.want, platformsOf, options); !errors.Is(err, verify.ErrProvenance) {
+	options := install.Installer{Source: s.in.Source, LockPlatforms: platformsOf, Policy: policy, Stated: true}
+	if _, err := options.Lock(t.Context(), s.want, nil); !errors.Is(err, verify.ErrProvenance) {
 		t.Errorf("Lock of stated hashes: %v, want %v", err, verify.ErrProvenance)
 	}
-	result := must.Get(install.Lock(t.Context(), attesting{s.in.Source}, nil, s.want, platformsOf, options))(t)
+	options.Source = attesting{s.in.Source}
+	result := must.Get(options.Lock(t.Context(), s.want, nil))(t)
 	for on, report := range only(t, result).Reports {
 		if report.BuiltBy == nil {
 			t.Errorf("report of Lock for %s names no builder: %v", on, report)

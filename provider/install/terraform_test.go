@@ -274,7 +274,7 @@ func TestSameLockAsCLI(t *testing.T) {
 			t.Errorf("here\n%s\nthere\n%s", locked, got)
 		}
 		platforms := append(slices.Clone(s.in.LockPlatforms), addrs.CurrentPlatform())
-		if got := must.Get(install.Lock(t.Context(), s.in.Source, s.lock, s.want, platforms, install.LockOptions{}))(t); string(got.Lock.Bytes()) != locked {
+		if got := must.Get((&install.Installer{Source: s.in.Source, LockPlatforms: platforms}).Lock(t.Context(), s.want, s.lock))(t); string(got.Lock.Bytes()) != locked {
 			t.Errorf("Lock returned\n%s\nwant\n%s", got.Lock.Bytes(), locked)
 		}
 		s.ensureOffline(t)

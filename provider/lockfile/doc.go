@@ -2,13 +2,13 @@
 // configurations. It is meant for 1.0.
 //
 //	err := lockfile.Update(ctx, lockfile.Name, func(lock *lockfile.File) (*lockfile.File, error) {
-//		result, err := install.Lock(ctx, source, lock, requirements, platforms, install.LockOptions{})
+//		result, err := (&install.Installer{Source: source, LockPlatforms: platforms}).Lock(ctx, requirements, lock)
 //		return result.Lock, err
 //	})
 //
 // A [lock file] has an [Entry] for each provider: the selected version, its constraint, and
 // hashes of the packages that may be installed.
-// [github.com/tofureg/tofureg/provider/install.Lock] and
+// [github.com/tofureg/tofureg/provider/install.Installer.Lock] and
 // [github.com/tofureg/tofureg/provider/install.Installer.Ensure] decide which hashes may be recorded.
 // Without them, see [File.Covers], [File.Accept] and [File.Merge].
 //

@@ -167,7 +167,7 @@ func TestBombsEnd(t *testing.T) {
 				return err
 			}
 			installer := &install.Installer{Source: w, Dir: &install.Dir{Path: dir}, Platform: linux}
-			return errorOf(installer.Ensure(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, lock))
+			return errorOf(installer.Ensure(ctx, install.Requirements{alpha: {}}, lock))
 		}},
 		"module, zip":    {zipped, []int{1, all / 2, all}, downloadLocation},
 		"module, tar.gz": {tarred, []int{1, 20_000}, downloadLocation},

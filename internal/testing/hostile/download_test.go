@@ -62,7 +62,7 @@ var downloads = []download{
 func installProvider(ctx context.Context, w *world, in *install.Installer, dir string) (bool, error) {
 	dir = filepath.Join(dir, "install")
 	in.Dir, in.Platform = &install.Dir{Path: filepath.Join(dir, "plugins")}, linux
-	result, err := in.Ensure(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, nil)
+	result, err := in.Ensure(ctx, install.Requirements{alpha: {}}, nil)
 	if err != nil {
 		var files []string
 		filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -174,11 +174,11 @@ var endings = []ending{
 	}},
 	{"install.Installer.Ensure", 0, true, at(func(ctx context.Context, c *crowd, dir string) error {
 		in := &install.Installer{Source: c.world().registry(), Dir: &install.Dir{Path: dir}, Platform: linux}
-		return errorOf(in.Ensure(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, nil))
+		return errorOf(in.Ensure(ctx, install.Requirements{alpha: {}}, nil))
 	})},
 	{"install.Installer.Plan", 0, false, at(func(ctx context.Context, c *crowd, dir string) error {
 		in := &install.Installer{Source: c.world().registry(), Dir: &install.Dir{Path: dir}, Platform: linux}
-		return errorOf(in.Plan(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, nil))
+		return errorOf(in.Plan(ctx, install.Requirements{alpha: {}}, nil))
 	})},
 	{"install.CheckEntry", 0, false, at(func(ctx context.Context, c *crowd, _ string) error {
 		return errorOf(install.CheckEntry(ctx, c.world().registry(), lockfile.Entry{Provider: alpha, Version: v1}, verify.Policy{}))
@@ -187,9 +187,8 @@ var endings = []ending{
 		lock := &lockfile.File{}
 		return errors.Join(lock.Set(lockfile.Entry{Provider: alpha, Version: v1}), errorOf(install.CheckPlatforms(ctx, c.world().registry(), lock, nil, nil)))
 	})},
-	{"install.Lock", -1, true, at(func(ctx context.Context, c *crowd, dir string) error {
-		o := install.LockOptions{TempDir: dir}
-		return errorOf(install.Lock(ctx, c.world().registry(), nil, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, []addrs.Platform{linux}, o))
+	{"install.Installer.Lock", -1, true, at(func(ctx context.Context, c *crowd, dir string) error {
+		return errorOf((&install.Installer{Source: c.world().registry(), LockPlatforms: []addrs.Platform{linux}, TempDir: dir}).Lock(ctx, install.Requirements{alpha: {}}, nil))
 	})},
 	{"module.Download", 200, true, moduleInto(plain, false)},
 	{"module.Download of a zip", 550, true, moduleInto(direct, false)},
