@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/workdir/internal/must"
 	"github.com/tofureg/tofureg/workdir/internal/terraformtest"
 )
@@ -106,6 +108,44 @@ type tree struct {
 	// refused is text in the error if the tree is refused, by the clients too unless only is set.
 	refused string
 	only    string // the tree is for one client only
+
+	cli       string // rules: a client and its version
+	problem   string // text in the error of Read
+	providers string // as Read finds them, with commas; "none" for none, empty for any
+}
+
+// trees returns the cases of files in testdata/trees. The beginning of local.txt explains them.
+func trees(t *testing.T, names ...string) map[string]tree {
+	t.Helper()
+	all := map[string]tree{}
+	for _, file := range names {
+		for _, text := range strings.Split(strings.ReplaceAll(read(t, ".", "testdata/trees/"+file+".txt"), "BYTE", "\xff"), "\n== ")[1:] {
+			c, at := tree{files: map[string]string{}, links: map[string]string{}}, ""
+			name, text, _ := strings.Cut(text, "\n")
+			for line := range strings.Lines(text) {
+				if head, ok := strings.CutPrefix(line, "-- "); ok {
+					at = strings.TrimSuffix(strings.TrimSpace(head), " --")
+					line = ""
+				}
+				if at != "" {
+					c.files[at] += line
+				} else if field, value, _ := strings.Cut(strings.TrimSpace(line), ": "); field == "environ" {
+					c.environ = append(c.environ, value)
+				} else if link, target, _ := strings.Cut(value, " "); field == "link" {
+					c.links[link] = target
+				} else if to := (map[string]*string{"only": &c.only, "dir": &c.dir, "refused": &c.refused, "cli": &c.cli, "problem": &c.problem, "providers": &c.providers})[field]; to != nil {
+					*to = value
+				} else {
+					t.Fatalf("testdata/trees/%s.txt: %s: unknown field %q", file, name, field)
+				}
+			}
+			if name = file + "/" + name; all[name].files != nil {
+				t.Fatalf("testdata/trees: %s is there twice", name)
+			}
+			all[name] = c
+		}
+	}
+	return all
 }
 
 // same prepares the tree with a Dir and with each client, and compares.
@@ -138,8 +178,11 @@ func same(t *testing.T, w *world, c tree) {
 		for _, difference := range differences(got, want) {
 			t.Errorf("Prepare: %s", strings.ReplaceAll(difference, filepath.Dir(ours), root))
 		}
-		if c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
-			t.Errorf("Prepare: error %v, want one with %q", err, c.refused)
+		if want := c.refused + c.problem; want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("Prepare: error %v, want one with %q", err, want)
+		}
+		if _, err := d.Read(t.Context()); c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
+			t.Errorf("Read: error %v, want one with %q", err, c.problem)
 		}
 		if err == nil {
 			again := w.offline(t, ours, d.Terraform)
@@ -177,24 +220,48 @@ func (c tree) write(t *testing.T, w *world, root string) {
 	}
 }
 
-// TestLocalModules: the user's own modules may be anywhere, also by way of links.
-func TestLocalModules(t *testing.T) {
+// TestTrees: Prepare does in each tree what init of the clients does.
+func TestTrees(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for name, c := range map[string]tree{
-		"above":               {dir: "examples/x", files: map[string]string{"main.tf": `module "inner" { source = "./modules/inner" }`, "modules/inner/main.tf": "", "examples/x/main.tf": `module "above" { source = "../.." }`}},
-		"beside":              {dir: "a", files: map[string]string{"a/main.tf": `module "b" { source = "../b" }`, "b/main.tf": `module "c" { source = "../c" }`, "c/main.tf": "module \"registry\" {\n  source = \"HOST/acme/network/aws\"\n}"}},
-		"a link out":          {dir: "a", files: map[string]string{"a/main.tf": `module "b" { source = "./link" }`, "b/c/main.tf": `module "d" { source = "../d" }`, "b/d/main.tf": ""}, links: map[string]string{"a/link": "../b/c"}},
-		"a link in a path":    {dir: "a", files: map[string]string{"a/main.tf": `module "b" { source = "./link/../e" }`, "b/c/main.tf": "", "a/e/main.tf": "# lexical", "b/e/main.tf": "# real"}, links: map[string]string{"a/link": "../b/c"}},
-		"a file by a link":    {dir: "a", files: map[string]string{"common.tf": `module "b" { source = "../b" }`, "b/main.tf": "", "a/x.tf": ""}, links: map[string]string{"a/common.tf": "../common.tf"}},
-		"no files":            {files: map[string]string{"main.tf": `module "m" { source = "./m" }`, "m/README": ""}},
-		"no directory":        {files: map[string]string{"main.tf": `module "m" { source = "./m" }`}, refused: `main.tf:1: module "m"`},
-		"a version":           {files: map[string]string{"main.tf": "module \"m\" {\n  source  = \"./m\"\n  version = \"1.0.0\"\n}\n", "m/main.tf": ""}, refused: `main.tf:1: module "m"`},
-		"a directory by link": {dir: "link", files: map[string]string{"real/x/main.tf": `module "m" { source = "../m" }`, "real/m/main.tf": ""}, links: map[string]string{"link": "real/x"}},
-	} {
+	for name, c := range trees(t, "local", "providers", "evaluated", "read") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			same(t, w, c)
+		})
+	}
+}
+
+// TestRules: Read and InstallModules follow the version of the CLI, and refuse a tree without writing a manifest.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, c := range trees(t, "rules", "refused") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			program, version, _ := strings.Cut(c.cli, " ")
+			d := w.dir(t, t.TempDir(), program == "terraform")
+			if version != "" {
+				d.Version = addrs.MustParseVersion(version)
+			}
+			c.write(t, w, d.Path)
+			got, _, err := facts(t, d)
+			if text := cmp.Or(strings.Join(got, ", "), "none"); c.providers != "" && text != c.providers {
+				t.Errorf("Read: providers %q, want %q", text, c.providers)
+			}
+			if (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
+				t.Errorf("Read: error %v, want one with %q", err, c.problem)
+			}
+			want := c.problem + c.refused
+			if _, err = d.InstallModules(t.Context()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), strings.ReplaceAll(want, "HOST", w.host)) {
+				t.Errorf("InstallModules: error %v, want one with %q", err, want)
+			}
+			if _, ok := errors.AsType[*ConfigError](err); err != nil && !ok && !errors.Is(err, failure.ErrNoVersion) {
+				t.Errorf("InstallModules: error %T, want a *ConfigError", err)
+			}
+			if _, failed := os.Stat(filepath.Join(d.Path, filepath.FromSlash(modulesJSON))); err != nil && !errors.Is(failed, fs.ErrNotExist) {
+				t.Errorf("InstallModules has written a manifest after a failure: %v", failed)
+			}
 		})
 	}
 }

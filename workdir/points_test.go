@@ -18,7 +18,6 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 
-	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -168,92 +167,6 @@ module "c" {
 	d.Modules.Fetcher = module.Fetchers{"s3": f, "oci": f}
 	if result, err := d.Prepare(ctx); err != nil || len(result.Modules) != 4 {
 		t.Errorf("Prepare: %+v, %v; want 3 modules that were fetched at the same time", result, err)
-	}
-}
-
-// TestProvidersEverywhere: providers are found where the clients find them.
-func TestProvidersEverywhere(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	const required = "terraform {\n  required_providers {\n    alpha = { source = \"HOST/acme/alpha\" }\n    beta = { source = \"HOST/acme/beta\" }\n  }\n}\n"
-	two := func(text string) map[string]string { return map[string]string{"main.tf": text} }
-	for name, c := range map[string]tree{
-		"aliases":           {files: two("terraform {\n  required_providers {\n    alpha = {\n      source = \"HOST/acme/alpha\"\n      configuration_aliases = [alpha.a]\n    }\n  }\n}\n")},
-		"check":             {files: two(required + "check \"c\" {\n  data \"alpha_x\" \"y\" {}\n  assert {\n    condition = data.alpha_x.y.id != null\n    error_message = \"x\"\n  }\n}\n")},
-		"ephemeral":         {files: two(required + "ephemeral \"beta_x\" \"y\" {}\n")},
-		"meta":              {files: two(required + "resource \"x_y\" \"z\" {\n  provider = alpha\n}\n")},
-		"moved":             {files: two("moved {\n  from = alpha_x.a\n  to = alpha_x.b\n}\nremoved {\n  from = beta_x.a\n  lifecycle {\n    destroy = false\n  }\n}\n")},
-		"import":            {files: two(required + "import {\n  to = alpha_x.y\n  id = \"1\"\n}\nresource \"alpha_x\" \"y\" {}\n")},
-		"import provider":   {files: two(required + "import {\n  provider = beta\n  to = alpha_x.y\n  id = \"1\"\n}\n")},
-		"version":           {files: two("terraform {\n  required_providers {\n    alpha = {\n      source = \"HOST/acme/alpha\"\n    }\n  }\n}\nprovider \"alpha\" {\n  version = \"~> 1.0\"\n}\n")},
-		"override":          {files: map[string]string{"main.tf": "terraform {\n  required_providers {\n    alpha = {\n      source = \"HOST/acme/alpha\"\n      version = \"9.9\"\n    }\n  }\n}\n", "override.tf": "terraform {\n  required_providers {\n    alpha = {\n      source = \"HOST/acme/alpha\"\n      version = \"1.0.0\"\n    }\n  }\n}\n"}},
-		"provider_meta":     {files: two("terraform {\n  required_providers {\n    alpha = {\n      source = \"HOST/acme/alpha\"\n    }\n  }\n  provider_meta \"alpha\" {}\n}\n")},
-		"JSON":              {files: map[string]string{"main.tf.json": `{"terraform":{"required_providers":{"alpha":{"source":"HOST/acme/alpha"}}},"resource":{"alpha_x":{"y":{"provider":"alpha"}}},"import":[{"to":"alpha_x.y","id":"1"}]}`}},
-		"tests":             {files: map[string]string{"main.tf": required, "tests/a.tftest.hcl": "run \"r\" {\n  module {\n    source = \"./setup\"\n  }\n}\n", "b.tftest.hcl": "provider \"beta\" {}\nrun \"r\" {\n  module {\n    source = \"HOST/acme/network/aws\"\n    version = \"1.0.0\"\n  }\n}\n", "setup/main.tf": strings.ReplaceAll(required, "\"HOST/acme/alpha\"", "\"HOST/acme/alpha\", version = \"1.1.0\"")}},
-		"tofutest":          {only: "tofu", files: map[string]string{"main.tf": required, "c.tofutest.hcl": "mock_provider \"gamma\" {}\nrun \"r\" {\n  module {\n    source = \"./setup\"\n  }\n}\n", "setup/main.tofu": ""}},
-		"mock":              {files: map[string]string{"main.tf": required, "c.tftest.hcl": "mock_provider \"alpha\" {}\nrun \"r\" {}\n"}},
-		"functions":         {files: two(required + "output \"x\" {\n  value = provider::alpha::f(1)\n}\n")},
-		"for_each":          {only: "tofu", files: two(required + "provider \"alpha\" {\n  alias = \"a\"\n  for_each = toset([\"x\"])\n}\nresource \"alpha_x\" \"y\" {\n  provider = alpha.a[\"x\"]\n}\n")},
-		"empty requirement": {files: two("terraform {\n  required_providers {\n    alpha = {\n      source = \"HOST/acme/alpha\"\n      version = \"\"\n    }\n  }\n}\n")},
-		"empty legacy":      {files: two(required + "provider \"alpha\" {\n  version = \"\"\n}\n")},
-		"empty version":     {files: two("module \"m\" {\n  source  = \"HOST/acme/network/aws\"\n  version = \"\"\n}\n")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			same(t, w, c)
-		})
-	}
-}
-
-// TestRequiredVersion: required_version is compared with the version that the caller names.
-func TestRequiredVersion(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	for _, c := range []struct {
-		file, text, version string
-		terraform, refused  bool
-	}{
-		{"main.tf", "terraform {\n  required_version = \">= 99\"\n}\n", "", true, false},
-		{"main.tf", "terraform {\n  required_version = \">= 99\"\n}\n", "1.11.4", true, true},
-		{"main.tf", "terraform {\n  required_version = \">= 1.0\"\n}\n", "1.11.4", true, false},
-		{"main.tf", "terraform {\n  required_version = \">= 99\"\n}\n", "1.12.6", false, false},
-		{"main.tf", "terraform {\n  required_version = \">= 99\"\n}\n", "1.11.0", false, true},
-		{"main.tofu", "terraform {\n  required_version = \">= 99\"\n}\n", "1.12.6", false, true},
-		{"main.tf", "language {\n  compatible_with {\n    opentofu = \">= 99\"\n  }\n}\n", "1.12.6", false, true},
-	} {
-		d := w.dir(t, t.TempDir(), c.terraform)
-		write(t, d.Path, map[string]string{c.file: c.text})
-		if c.version != "" {
-			d.Version = addrs.MustParseVersion(c.version)
-		}
-		if err := prepare(t.Context(), d); (err != nil) != c.refused {
-			t.Errorf("%s with %q and version %q: %v, want an error: %t", c.file, c.text, c.version, err, c.refused)
-		}
-	}
-}
-
-// TestEarlyEvaluation: sources and versions may have variables and local values, as OpenTofu evaluates them.
-func TestEarlyEvaluation(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	for name, c := range map[string]tree{
-		"default":      {files: map[string]string{"main.tf": "variable \"v\" {\n  default = \"m\"\n}\nlocals {\n  a = \"./${var.v}\"\n}\nmodule \"m\" {\n  source = local.a\n}\n", "m/m.tf": ""}},
-		"tfvars":       {files: map[string]string{"main.tf": "variable \"v\" {\n  type = object({ a = optional(string, \"m\") })\n}\nmodule \"m\" {\n  source = \"./${var.v.a}\"\n}\n", "terraform.tfvars": "v = {}\n", "m/m.tf": ""}},
-		"auto":         {files: map[string]string{"main.tf": "variable \"v\" {}\nmodule \"m\" {\n  source = \"./${var.v}\"\n}\n", "terraform.tfvars": "v = \"x\"\n", "a.auto.tfvars.json": `{"v":"m"}`, "m/m.tf": ""}},
-		"passed":       {files: map[string]string{"main.tf": "module \"m\" {\n  X\n}\n", "m/m.tf": "variable \"v\" {\n  type = string\n}\nmodule \"n\" {\n  source = \"../${var.v}\"\n}\n", "n/n.tf": ""}},
-		"version":      {files: map[string]string{"main.tf": "locals {\n  v = \"1.0.0\"\n}\nmodule \"m\" {\n  source  = \"HOST/acme/network/aws\"\n  version = local.v\n}\n"}},
-		"null version": {files: map[string]string{"main.tf": "module \"m\" {\n  source  = \"./m\"\n  version = null\n}\n", "m/m.tf": ""}},
-		"JSON":         {files: map[string]string{"main.tf.json": `{"locals":{"a":"m"},"module":{"m":{"source":"./${local.a}"}}}`, "m/m.tf": ""}},
-		"a resource":   {files: map[string]string{"main.tf": "resource \"terraform_data\" \"x\" {}\nmodule \"m\" {\n  source = terraform_data.x.id\n}\n"}, refused: "main.tf:3"},
-		"a cycle":      {files: map[string]string{"main.tf": "locals {\n  a = local.b\n  b = local.a\n}\nmodule \"m\" {\n  source = local.a\n}\n"}, refused: "main.tf:"}, // 2, 3 or 6
-		"sensitive":    {files: map[string]string{"main.tf": "variable \"v\" {\n  default = \"./m\"\n  sensitive = true\n}\nmodule \"m\" {\n  source = var.v\n}\n", "m/m.tf": ""}, refused: "main.tf:6"},
-		"no value":     {files: map[string]string{"main.tf": "variable \"v\" {}\nmodule \"m\" {\n  source = var.v\n}\n"}, refused: "main.tf:"},
-		"constant":     {files: map[string]string{"main.tf": "module \"m\" {\n  source = \"./${\"m\"}\"\n}\n", "m/m.tf": ""}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			same(t, w, c)
-		})
 	}
 }
 

@@ -15,91 +15,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tofureg/tofureg/addrs"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/workdir/internal/must"
 )
 
-// required is a block of a configuration that requires acme/alpha of the registry.
-const requiredAlpha = "terraform {\n  required_providers {\n    alpha = { source = \"HOST/acme/alpha\" }\n  }\n}\n"
-
-// TestReadAsTheCLIs: what both clients accept is accepted with the same result, and what they refuse is refused.
-func TestReadAsTheCLIs(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	one := func(text string) map[string]string { return map[string]string{"main.tf": text} }
-	entries := func(text string) map[string]string {
-		return one("terraform {\n  required_providers {\n    " + text + "\n  }\n}\n")
-	}
-	module := func(version string) map[string]string {
-		return one("module \"m\" {\n  source  = \"HOST/acme/network/aws\"\n  version = \"" + version + "\"\n}\n")
-	}
-	named := func(name, reference string) map[string]string {
-		return one("terraform {\n  required_providers {\n    " + name + " = { source = \"HOST/acme/alpha\" }\n  }\n}\nprovider \"" + name + "\" {\n  alias = \"a\"\n}\nresource \"x_y\" \"z\" {\n  provider = " + reference + "\n}\n")
-	}
-	for name, c := range map[string]tree{
-		"import of a resource":      {files: one(requiredAlpha + "resource \"r_x\" \"y\" {\n  provider = alpha\n}\nimport {\n  to = r_x.y\n  id = \"1\"\n}\n")},
-		"import into a module":      {files: map[string]string{"main.tf": "module \"m\" {\n  source = \"./m\"\n}\nimport {\n  to = module.m.r_x.y\n  id = \"1\"\n}\n", "m/m.tf": requiredAlpha + "resource \"r_x\" \"y\" {\n  provider = alpha\n}\n"}},
-		"import of nothing":         {files: one(requiredAlpha + "import {\n  to = alpha_x.y[\"k\"]\n  id = \"1\"\n}\n")},
-		"import, two providers":     {files: one(requiredAlpha + "resource \"r_x\" \"y\" {\n  provider = alpha\n}\nimport {\n  provider = beta\n  to = r_x.y\n  id = \"1\"\n}\n"), refused: "main.tf:9: the import and its resource"},
-		"import, provider inside":   {files: one(requiredAlpha + "import {\n  provider = alpha\n  to = module.m.alpha_x.y\n  id = \"1\"\n}\n"), refused: "main.tf:6: an import into a module"},
-		"text in tfvars":            {only: "tofu", files: map[string]string{"main.tf": "variable \"v\" {}\nmodule \"m\" {\n  source = \"./${var.v}\"\n}\n", "terraform.tfvars.json": `{"v":"$${m}%{n}"}`, "$${m}%{n}/m.tf": "# text", "${m}/m.tf": "# escaped"}},
-		"text in defaults":          {only: "tofu", files: map[string]string{"main.tf.json": `{"variable":{"v":{"default":"$${m}"}},"module":{"m":{"source":"./${var.v}"}}}`, "$${m}/m.tf": "# text", "${m}/m.tf": "# escaped"}},
-		"templates in lists":        {only: "tofu", files: map[string]string{"main.tf.json": `{"locals":{"a":[{"${\"k\"}":"${\"m\"}"}]},"module":{"m":{"source":"./${local.a[0].k}"}}}`, "m/m.tf": ""}},
-		"empty variable":            {only: "tofu", environ: []string{"TF_VAR_v="}, files: map[string]string{"main.tf": "variable \"v\" {\n  default = \"x\"\n}\nmodule \"m\" {\n  source = \"./m${var.v}\"\n}\n", "m/m.tf": "# empty", "mx/m.tf": "# unset"}},
-		"type list":                 {only: "tofu", files: map[string]string{"main.tf": "variable \"v\" {\n  type = list\n  default = [\"m\"]\n}\nvariable \"w\" {\n  type = map\n  default = {}\n}\nmodule \"m\" {\n  source = \"./${var.v[0]}${lookup(var.w, \"a\", \"\")}\"\n}\n", "m/m.tf": ""}},
-		"JSON type list":            {only: "tofu", files: map[string]string{"main.tf.json": `{"variable":{"v":{"type":"list","default":["m"]},"w":{"type":"list(object({a=optional(string,\"m\")}))","default":[{}]}},"module":{"m":{"source":"./${var.v[0]}"},"n":{"source":"./${var.w[0].a}"}}}`, "m/m.tf": ""}},
-		"quotes in JSON":            {only: "tofu", files: map[string]string{"main.tf.json": `{"variable":{"a":{"default":true}},"module":{"m":{"source":"${var.a ? \"./m\" : \"git@example.com:o/m.git\"}"},"n":{"source":"${\"./it's{\"}"}}}`, "m/m.tf": "", "it's{/m.tf": ""}},
-		"provider null":             {files: named("null", "null.a")},
-		"provider true":             {files: named("true", "true.a")},
-		"provider false":            {files: named("false", "false")},
-		"quoted null":               {files: named("null", `"null.a"`)},
-		"JSON null":                 {files: map[string]string{"main.tf.json": `{"terraform":{"required_providers":{"null":{"source":"HOST/acme/alpha"}}},"provider":{"null":{"alias":"a"}},"resource":{"x_y":{"z":{"provider":"null.a"}}}}`}},
-		"instance of null":          {only: "tofu", files: one("terraform {\n  required_providers {\n    null = { source = \"HOST/acme/alpha\" }\n  }\n}\nprovider \"null\" {\n  alias = \"a\"\n  for_each = toset([\"k\"])\n}\nresource \"x_y\" \"z\" {\n  provider = null.a[\"k\"]\n}\n")},
-		"misspelt source":           {files: entries(`alpha = { soruce = "HOST/acme/alpha" }`), refused: `main.tf:3: provider "alpha" has "soruce"`},
-		"misspelt version":          {files: entries(`alpha = { source = "HOST/acme/alpha", verison = "1.0.0" }`), refused: `main.tf:3: provider "alpha" has "verison"`},
-		"empty source":              {files: entries(`alpha = { source = "" }`), refused: `main.tf:3: provider "alpha"`},
-		"two blocks":                {files: map[string]string{"a.tf": requiredAlpha, "b.tf": "terraform {\n  required_providers {\n    beta = { source = \"HOST/acme/beta\" }\n  }\n}\n"}, refused: "b.tf:2: a block required_providers is declared in a.tf:2 already"},
-		"two overrides":             {files: map[string]string{"a.tf": requiredAlpha, "a_override.tf": strings.ReplaceAll(requiredAlpha, "alpha\" }", "alpha\", version = \"1.0.0\" }"), "b_override.tf": "terraform {\n  required_providers {\n    beta = { source = \"HOST/acme/beta\" }\n  }\n}\n"}},
-		"number as version":         {files: one(requiredAlpha + "provider \"alpha\" {\n  version = 1\n}\n")},
-		"number in an entry":        {files: entries(`alpha = { source = "HOST/acme/alpha", version = 1 }`), refused: `main.tf:3: version of provider "alpha": want a string`},
-		"constant source":           {files: entries(`alpha = { source = "HOST/acme/${"alpha"}", "version" = "1.${0}" }`)},
-		"upper case":                {files: one(requiredAlpha + "resource \"ALPHA_x\" \"y\" {}\n")},
-		"upper case entry":          {files: entries(`ALPHA = { source = "HOST/acme/alpha" }`), refused: "must be in lower case"},
-		"upper case provider":       {files: one(requiredAlpha + "provider \"Alpha\" {}\n"), refused: "must be in lower case"},
-		"upper case reference":      {files: one(requiredAlpha + "resource \"x_y\" \"z\" {\n  provider = Alpha\n}\n"), refused: "main.tf:7: invalid reference"},
-		"blank version":             {files: module(" "), refused: "the version constraint is empty"},
-		"comma after version":       {files: module("~> 1.0, "), refused: "main.tf:1"},
-		"blank requirement":         {files: entries(`alpha = { source = "HOST/acme/alpha", version = " " }`), refused: `main.tf:3: version of provider "alpha": the version constraint is empty`},
-		"comma after requirement":   {files: entries(`alpha = { source = "HOST/acme/alpha", version = "~> 1.0, " }`), refused: "main.tf:3"},
-		"comma after provider's":    {files: one(requiredAlpha + "provider \"alpha\" {\n  version = \"~> 1.0, \"\n}\n"), refused: "main.tf:7"},
-		"override of no resource":   {files: map[string]string{"main.tf": requiredAlpha, "override.tf": "resource \"alpha_x\" \"y\" {}\n"}, refused: "override.tf:1: resource alpha_x y to override"},
-		"resource twice":            {files: one(requiredAlpha + "resource \"alpha_x\" \"y\" {}\nresource \"alpha_x\" \"y\" {}\n"), refused: "main.tf:7: resource alpha_x y is declared in main.tf:6 already"},
-		"provider twice":            {files: one(requiredAlpha + "provider \"alpha\" {}\nprovider \"alpha\" {}\n"), refused: "main.tf:7: provider alpha is declared in main.tf:6 already"},
-		"a provider of tests":       {files: map[string]string{"main.tf": requiredAlpha, "a.tftest.hcl": "provider \"gamma\" {}\nrun \"r\" {}\n"}},
-		"a mocked provider":         {files: map[string]string{"main.tf": requiredAlpha, "a.tftest.hcl": "mock_provider \"gamma\" {}\nrun \"r\" {}\n"}},
-		"no UTF-8 in a comment":     {files: one("# caf\xe9\n" + requiredAlpha + "/* \xff */")},
-		"no UTF-8 in a string":      {files: one(requiredAlpha + "locals {\n  a = \"\xff\"\n}\n"), refused: "main.tf:7: Invalid character encoding"},
-		"no UTF-8 in JSON":          {files: map[string]string{"main.tf": requiredAlpha, "a.tf.json": "{\"//\":\"\xff\",\"locals\":{\"a\":\"\xff\"}}"}},
-		"no UTF-8 in a test":        {files: map[string]string{"main.tf": requiredAlpha, "a.tftest.hcl": "# \xff\nrun \"r\" {}\n"}},
-		"no UTF-8 in tfvars":        {only: "tofu", files: map[string]string{"main.tf": "variable \"v\" {}\nmodule \"m\" {\n  source = \"./${var.v}\"\n}\n", "terraform.tfvars": "# \xff\nv = \"m\"\n", "m/m.tf": ""}},
-		"local twice":               {only: "tofu", files: map[string]string{"a.tf": "locals {\n  a = \"./m\"\n}\n", "b.tf": "locals {\n  a = \"./n\"\n}\nmodule \"m\" {\n  source = local.a\n}\n", "m/m.tf": "", "n/n.tf": ""}, refused: "b.tf:2: local a is declared in a.tf:2 already"},
-		"variable twice":            {only: "tofu", files: map[string]string{"a.tf": "variable \"a\" {\n  default = \"./m\"\n}\n", "b.tf": "variable \"a\" {\n  default = \"./n\"\n}\nmodule \"m\" {\n  source = var.a\n}\n", "m/m.tf": "", "n/n.tf": ""}, refused: "b.tf:1: variable a is declared in a.tf:1 already"},
-		"local overridden":          {only: "tofu", files: map[string]string{"a.tf": "locals {\n  a = \"./m\"\n}\nmodule \"m\" {\n  source = local.a\n}\n", "override.tf": "locals {\n  a = \"./n\"\n}\n", "m/m.tf": "", "n/n.tf": ""}},
-		"required_version, a value": {files: one("locals {\n  a = 1\n}\nterraform {\n  required_version = \">= ${1}\"\n}\n")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			same(t, w, c)
-		})
-	}
-}
-
-// facts returns what Read finds in a configuration: the providers with constraints and places, and the problems.
-func facts(t *testing.T, d *Dir, files map[string]string) (providers []string, m *Module, err error) {
+// facts returns what Read finds in a directory: the providers with constraints and places, and the problems.
+func facts(t *testing.T, d *Dir) (providers []string, m *Module, err error) {
 	t.Helper()
-	d.Path = t.TempDir()
-	write(t, d.Path, files)
 	m, err = d.Read(t.Context())
 	if m == nil {
 		t.Fatalf("Read: %v, want what can be read", err)
@@ -108,120 +30,6 @@ func facts(t *testing.T, d *Dir, files map[string]string) (providers []string, m
 		providers = append(providers, strings.TrimSpace(fmt.Sprintf("%s:%d %s %s", r.Place.File, r.Place.Line, r.Provider, r.Constraint)))
 	}
 	return providers, m, err
-}
-
-// TestRequirements: the rules for providers follow the version of the CLI. The comments name the sources of rules of
-// versions that the tests cannot run.
-func TestRequirements(t *testing.T) {
-	t.Parallel()
-	const tf, tofu = "registry.terraform.io/", "registry.opentofu.org/"
-	const target = "resource \"r_x\" \"y\" {\n  provider = mine\n}\nimport {\n  to = r_x.y\n  id = 1\n}\n"
-	const inside = "import {\n  to = module.m.r_x.y\n  id = 1\n}\n"
-	const tests = "provider \"p\" {}\nmock_provider \"q\" {}\n"
-	for name, c := range map[string]struct {
-		terraform     string // a version, or "newest"
-		version       string // of OpenTofu
-		file, text    string
-		want, problem string
-	}{
-		"import":             {"newest", "", "main.tf", target, "main.tf:1 " + tf + "hashicorp/mine", ""},
-		"import of OpenTofu": {"", "1.12.6", "main.tf", target, "main.tf:1 " + tofu + "hashicorp/mine, main.tf:4 " + tofu + "hashicorp/r", ""},
-		"inside":             {"newest", "", "main.tf", inside, "", ""}, // since 1.12: terraform, internal/configs/config.go, addProviderRequirements
-		"inside of OpenTofu": {"", "1.12.6", "main.tf", inside, "main.tf:1 " + tofu + "hashicorp/r", ""},
-		"action":             {"newest", "", "main.tf", "action \"r_x\" \"y\" {}\n", "main.tf:1 " + tf + "hashicorp/r", ""}, // since 1.14: the same function
-		"action, 1.14 beta":  {"1.14.0-beta1", "", "main.tf", "action \"r_x\" \"y\" {\n  provider = mine.a\n}\n", "main.tf:1 " + tf + "hashicorp/mine", ""},
-		"action, 1.13":       {"1.13.9", "", "main.tf", "action \"r_x\" \"y\" {}\n", "", ""},
-		"action of OpenTofu": {"", "", "main.tf", "action \"r_x\" \"y\" {}\n", "", ""},
-		"tests":              {"1.9.0", "", "a.tftest.hcl", tests, "", ""}, // since 1.9.0: commit 48fc2d3ac7
-		"tests, 1.8":         {"1.8.5", "", "a.tftest.hcl", tests, "a.tftest.hcl:1 " + tf + "hashicorp/p, a.tftest.hcl:2 " + tf + "hashicorp/q", ""},
-		"tests of OpenTofu":  {"", "", "a.tftest.hcl", tests, "a.tftest.hcl:1 " + tofu + "hashicorp/p", ""},
-		"legacy number":      {"newest", "", "main.tf", "terraform {\n  required_providers {\n    aws = 1.5\n  }\n}\n", "main.tf:3 " + tf + "hashicorp/aws 1.5.0", ""},
-		"null":               {"newest", "", "main.tf", "resource \"null_resource\" \"a\" {\n  provider = null.west\n}\n", "main.tf:1 " + tf + "hashicorp/null", ""},
-		"null, an instance":  {"", "", "main.tf", "resource \"null_resource\" \"a\" {\n  provider = null.a[var.x]\n}\n", "main.tf:1 " + tofu + "hashicorp/null", ""},
-		"misspelt":           {"", "", "main.tf", "terraform {\n  required_providers {\n    aws = { soruce = \"acme/aws\" }\n  }\n}\nresource \"aws_x\" \"y\" {}\n", "", "main.tf:3: provider \"aws\" has \"soruce\""},
-		"version number":     {"newest", "", "main.tf", "terraform {\n  required_providers {\n    aws = { version = 2 }\n  }\n}\n", "", "main.tf:3: version of provider \"aws\": want a string"},
-		"source number":      {"", "", "main.tf", "terraform {\n  required_providers {\n    aws = { source = 2 }\n  }\n}\n", "", "main.tf:3: source of provider \"aws\": want a string"},
-		"bad version":        {"", "", "main.tf", "provider \"aws\" {\n  version = \"x\"\n}\n", "main.tf:1 " + tofu + "hashicorp/aws", "main.tf:2: version of provider \"aws\": "},
-		// terraform 1.16 (pull request 38894), terraform-registry-address v0.5.0
-		"underscore":             {"newest", "", "main.tf", "terraform {\n  required_providers {\n    a = { source = \"x_y/a\" }\n  }\n}\n", "main.tf:3 " + tf + "x_y/a", ""},
-		"underscore, 1.15":       {"1.15.9", "", "main.tf", "terraform {\n  required_providers {\n    a = { source = \"x_y/a\" }\n  }\n}\n", "", "in the namespace: the character '_'"},
-		"underscore of OpenTofu": {"", "", "main.tf", "terraform {\n  required_providers {\n    a = { source = \"x_y/a\" }\n  }\n}\n", "", "in the namespace: the character '_'"},
-		"first use":              {"", "", "main.tf", "data \"a_b\" \"c\" {}\nresource \"a_b\" \"c\" {}\nephemeral \"a_b\" \"c\" {}\n", "main.tf:1 " + tofu + "hashicorp/a", ""},
-		"query":                  {"newest", "", "a.tfquery.hcl", "list \"a_b\" \"c\" {}\nprovider \"a\" {}\n", "", ""}, // terraform, internal/configs/parser_file_matcher.go: only with MatchQueryFiles
-		"stack":                  {"newest", "", "a.tfcomponent.hcl", "required_providers {\n  a = { source = \"x/a\" }\n}\n", "", ""},
-		"state store":            {"newest", "", "main.tf", "terraform {\n  required_providers {\n    a = { source = \"x/a\" }\n  }\n  state_store \"a_b\" {\n    provider \"a\" {}\n  }\n}\n", "main.tf:3 " + tf + "x/a", ""},
-	} {
-		d := &Dir{Terraform: c.terraform != ""}
-		if v := strings.TrimSuffix(c.terraform, "newest") + c.version; v != "" {
-			d.Version = addrs.MustParseVersion(v)
-		}
-		got, _, err := facts(t, d, map[string]string{c.file: c.text})
-		if text := strings.Join(got, ", "); text != c.want || (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
-			t.Errorf("%s: Read: %q, %v; want %q and the problem %q", name, text, err, c.want, c.problem)
-		}
-	}
-}
-
-// TestVersionOfTheCLI: required_version is compared with the version without its prerelease, and ignored without one.
-func TestVersionOfTheCLI(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ constraint, version, want string }{
-		{`">= 1.12.0"`, "1.13.0-beta1", ""},
-		{`">= 1.12.0"`, "1.13.0-dev", ""},
-		{`">= 1.13.0"`, "1.13.0-alpha20260801+nightly", ""},
-		{`"< 1.13.0"`, "1.13.0-beta1", "main.tf:2: the module needs version"},
-		{`local.a`, "", ""},
-		{`local.a`, "1.13.0", "main.tf:2: variables are not allowed here"},
-		{`" "`, "1.13.0", "main.tf:2: required_version is empty"},
-		{`""`, "1.13.0", "main.tf:2: required_version is empty"},
-		{`""`, "", ""},
-		{`""`, "1.11.0", ""}, // of OpenTofu: no constraint
-	} {
-		d := &Dir{Terraform: c.version != "1.11.0"}
-		if c.version != "" {
-			d.Version = addrs.MustParseVersion(c.version)
-		}
-		_, _, err := facts(t, d, map[string]string{"main.tf": "terraform {\n  required_version = " + c.constraint + "\n}\n"})
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("required_version = %s with version %q: %v, want %q", c.constraint, c.version, err, c.want)
-		}
-	}
-}
-
-// TestConstants: sources and versions follow the rules of Terraform's version: terraform 1.15.0 (pull request 38217)
-// and 1.15.5 (38632), internal/terraform/node_module_install.go.
-func TestConstants(t *testing.T) {
-	t.Parallel()
-	const declared = "variable \"v\" {\n  default = \"m\"\n  const = true\n}\n"
-	call := func(source string) string {
-		return "module \"m\" {\n  source = " + source + "\n  v = \"n\"\n}\n"
-	}
-	for name, c := range map[string]struct{ version, text, problem string }{
-		"const":        {"", declared + call(`"./${var.v}"`), ""},
-		"1.15":         {"1.15.0", declared + call(`"./${var.v}"`), ""},
-		"1.14":         {"1.14.9", declared + call(`"./${var.v}"`), "variables are not allowed here"},
-		"not const":    {"", strings.ReplaceAll(declared, "true", "false") + call(`"./${var.v}"`), "const = true"},
-		"undeclared":   {"", strings.ReplaceAll(declared, "  const = true\n", "") + call(`"./${var.v}"`), "const = true"},
-		"local":        {"", declared + "locals {\n  a = \"./${join(\"\", [var.v])}\"\n}\n" + call("local.a"), ""},
-		"bad local":    {"", "locals {\n  a = data.x.y.z\n}\n" + call("local.a"), "data.x is not known"},
-		"path":         {"", declared + call(`"${path.module}/${var.v}"`), ""},
-		"workspace":    {"", call("terraform.workspace"), "only constant variables"},
-		"sensitive":    {"", strings.ReplaceAll(declared, "const", "sensitive = true\n  const") + call(`"./${var.v}"`), "sensitive"},
-		"null":         {"", "module \"m\" {\n  source = \"./m\"\n  version = null\n}\n", ""},
-		"null, 1.15.5": {"1.15.5", "module \"m\" {\n  source = \"./m\"\n  version = null\n}\n", ""},
-		"null, 1.15.4": {"1.15.4", "module \"m\" {\n  source = \"./m\"\n  version = null\n}\n", "invalid module source"},
-		"path in version": {"", "module \"m\" {\n  source = \"./m\"\n  version = path.module\n}\n",
-			"\"version\" may have only"},
-	} {
-		d := &Dir{Path: t.TempDir(), Terraform: true}
-		if c.version != "" {
-			d.Version = addrs.MustParseVersion(c.version)
-		}
-		write(t, d.Path, map[string]string{"main.tf": c.text, "m/m.tf": "variable \"v\" {\n  default = \"x\"\n  const = true\n}\nmodule \"n\" {\n  source = \"../${\"n\"}\"\n}\n", "n/n.tf": ""})
-		if _, err := d.InstallModules(t.Context()); (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
-			t.Errorf("%s: InstallModules: %v, want an error with %q", name, err, c.problem)
-		}
-	}
 }
 
 // TestProblems: a broken file or block does not hide the others, and Prepare refuses it.
@@ -233,8 +41,9 @@ func TestProblems(t *testing.T) {
 		"c.tf": "x = \xff",
 		"d.tf": "module \"e\" {\n  source = \"./${var.x}\"\n  version = local.y\n}\n",
 	}
-	d := &Dir{}
-	providers, m, err := facts(t, d, files)
+	d := &Dir{Path: t.TempDir()}
+	write(t, d.Path, files)
+	providers, m, err := facts(t, d)
 	var calls []string
 	for _, c := range m.Calls {
 		calls = append(calls, c.Key+" "+c.Source+c.SourceText+c.VersionText)
@@ -261,8 +70,9 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%s: %v, want Problems", name, err)
 		}
 	}
-	many := strings.Repeat("module \"m\" {}\n", maxProblems+2)
-	if _, _, err := facts(t, &Dir{}, map[string]string{"main.tf": many}); !errors.As(err, &problems) || len(problems) != maxProblems {
+	d = &Dir{Path: t.TempDir()}
+	write(t, d.Path, map[string]string{"main.tf": strings.Repeat("module \"m\" {}\n", maxProblems+2)})
+	if _, err := d.Read(t.Context()); !errors.As(err, &problems) || len(problems) != maxProblems {
 		t.Errorf("Read: %d problems, want at most %d", len(problems), maxProblems)
 	}
 }
@@ -343,7 +153,9 @@ func TestGeneratedFiles(t *testing.T) {
 	if len(text) < 3<<20-400_000 {
 		t.Fatalf("%d bytes, want about 3 MiB", len(text))
 	}
-	providers, m, err := facts(t, &Dir{}, map[string]string{"cdk.tf.json": text})
+	d := &Dir{Path: t.TempDir()}
+	write(t, d.Path, map[string]string{"cdk.tf.json": text})
+	providers, m, err := facts(t, d)
 	if err != nil || len(providers) != 1 || len(m.Calls) != 1 {
 		t.Errorf("Read: %v, %+v, %v; want one provider and one call", providers, m, err)
 	}

@@ -185,49 +185,6 @@ func (offline) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("a request for %s", r.URL)
 }
 
-func TestBadConfigurations(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	for name, c := range map[string]struct {
-		files map[string]string
-		want  string
-	}{
-		"syntax":          {map[string]string{"main.tf": "module {"}, "main.tf:1"},
-		"a variable":      {map[string]string{"main.tf": "variable \"v\" {}\nmodule \"m\" {\n  source = var.v\n}"}, "main.tf:1: the variable \"v\" has no value"},
-		"no source":       {map[string]string{"main.tf": `module "m" {}`}, `module "m" has no source`},
-		"twice":           {map[string]string{"a.tf": `module "m" { source = "./x" }`, "b.tf": `module "m" { source = "./y" }`}, "module m is declared in a.tf:1 already"},
-		"no override":     {map[string]string{"a.tf": "", "override.tf": `module "m" { source = "./x" }`}, "module m to override"},
-		"a cycle":         {map[string]string{"main.tf": `module "m" { source = "./a" }`, "a/a.tf": `module "m" { source = "../b" }`, "b/b.tf": `module "m" { source = "../a" }`}, "the module calls itself"},
-		"itself":          {map[string]string{"main.tf": `module "m" { source = "./." }`}, "the module calls itself"},
-		"no directory":    {map[string]string{"main.tf": `module "m" { source = "../x" }`}, "main.tf:1: module \"m\": "},
-		"bad constraint":  {map[string]string{"main.tf": `module "m" {` + "\nsource = \"" + w.host + "/acme/network/aws\"\nversion = \"x\"\n}"}, "main.tf:1"},
-		"no such version": {map[string]string{"main.tf": `module "m" {` + "\nsource = \"" + w.host + "/acme/network/aws\"\nversion = \"> 9\"\n}"}, "no version matches"},
-		"bad provider":    {map[string]string{"main.tf": "terraform {\n required_providers {\n  x = { source = \"a/b/c/d\" }\n }\n}"}, "main.tf:3"},
-		"a function":      {map[string]string{"main.tf": "module \"m\" {\n  source = \"${uuid()}\"\n}"}, "main.tf:2: this call of the function \"uuid\" is not evaluated"},
-		"a JSON template": {map[string]string{"main.tf.json": `{"module":{"m":{"source":"${x}"}}}`}, "main.tf.json:1: x is not known"},
-		"a name":          {map[string]string{"main.tf": `module "x/../../../../../.ssh" { source = "./x" }`}, `main.tf:1: invalid module name "x/../../../../../.ssh"`},
-		"a dot":           {map[string]string{"main.tf": `module "a.b" { source = "./x" }`}, "invalid module name"},
-		"a JSON name":     {map[string]string{"main.tf.json": `{"module":{"..":{"source":"./x"}}}`}, "invalid module name"},
-		"long text":       {map[string]string{"main.tf.json": `{"module":{"m":{"source":"` + strings.Repeat("x", maxText) + `"}}}`}, "has more than 4096 bytes"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			write(t, dir, c.files)
-			err := prepare(t.Context(), w.dir(t, dir, false))
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want one with %q", err, c.want)
-			}
-			if _, ok := errors.AsType[*ConfigError](err); !ok && c.want != "no version matches" && name != "bad constraint" {
-				t.Errorf("error %T, want a *ConfigError", err)
-			}
-			if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(modulesJSON))); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("a manifest was written after a failure: %v", err)
-			}
-		})
-	}
-}
-
 // A module of a package must not name a place on this machine, one outside of its package,
 // or itself.
 func TestPackageStaysInside(t *testing.T) {
