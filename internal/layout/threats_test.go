@@ -137,7 +137,7 @@ var endsShownBy = map[string]string{
 	"reads a file of limited size":      `auth.CredentialsFile.Token provider/hashstore.Dir.Hashes`,
 	"asks the store for a URL":          "serve/mirrordir.Mirror.ArchiveLink",
 	"reads one document":                "serve/mirrordir.Mirror.ListedArchives",
-	"serve/regdir.TestEnds": `serve/regdir.Registry.All serve/regdir.Registry.CopyModules serve/regdir.Registry.Evidence serve/regdir.Registry.ModuleLocation
+	"serve/regdir.TestEnds": `serve/regdir.Registry.All serve/regdir.Registry.Check serve/regdir.Registry.Releases serve/regdir.Registry.CopyModules serve/regdir.Registry.Evidence serve/regdir.Registry.ModuleLocation
 		serve/regdir.Registry.ModuleVersions serve/regdir.Registry.Open serve/regdir.Registry.OpenModule
 		serve/regdir.Registry.ProviderPackage serve/regdir.Registry.ProviderVersions
 		serve/regdir.Registry.PublishModule serve/regdir.Registry.PublishProvider

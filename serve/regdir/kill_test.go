@@ -307,6 +307,15 @@ func TestEnds(t *testing.T) {
 			}
 			return err
 		},
+		"Check": func(ctx context.Context, r *regdir.Registry) error {
+			return errorOf(r.Check(ctx, regdir.CheckOptions{Archives: true}))
+		},
+		"Releases": func(ctx context.Context, r *regdir.Registry) error {
+			for n := 0; n < 3 && ctx.Err() == nil; n++ { // it makes no call of the store
+				_, _ = r.ProviderVersions(ctx, alpha)
+			}
+			return errorOf(r.Releases(ctx, filepath.Dir(rel.Sums), "acme"))
+		},
 		"Sweep":        func(ctx context.Context, r *regdir.Registry) error { return errorOf(r.Sweep(ctx)) },
 		"RemoveModule": func(ctx context.Context, r *regdir.Registry) error { return r.RemoveModule(ctx, network, v1) },
 		"ModuleVersions": func(ctx context.Context, r *regdir.Registry) error {

@@ -215,8 +215,11 @@ func (r *Registry) All(ctx context.Context) iter.Seq2[Listed, error] {
 			}
 			for _, i := range items {
 				_, list, err := r.readList(ctx, i)
-				if err != nil && (!yield(Listed{}, failure.Wrap("list", i.path, err)) || ctx.Err() != nil) {
-					return
+				if err != nil {
+					if !yield(Listed{}, failure.Wrap("list", i.path, err)) || ctx.Err() != nil {
+						return
+					}
+					continue
 				}
 				for _, v := range slices.Backward(list.versions()) { // oldest first
 					l := Listed{Provider: i.provider, Module: i.module, Version: v}
