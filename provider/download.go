@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -82,9 +81,8 @@ type ReceiveOptions struct {
 
 // Received is a fetched archive, not yet judged.
 type Received struct {
-	Size     int64           // bytes
-	ZH       checksum.Hash   // the zh hash, computed
-	Evidence verify.Evidence // with Sums and Signature if they were fetched
+	checksum.Digests                 // computed
+	Evidence         verify.Evidence // with Sums and Signature if they were fetched
 }
 
 // FileWriter is a file for [Receive], such as an [os.File].
@@ -120,10 +118,10 @@ func Receive(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Rece
 	// In this goroutine, which calls o.Progress.
 	meter := newMeter(pkg, o.Progress)
 	var err error
-	got.Size, got.ZH, err = fetch(ctx, src, pkg, f, o, meter)
+	got.Digests, err = fetch(ctx, src, pkg, f, o, meter)
 	if errors.Is(err, failure.ErrChanged) && ctx.Err() == nil {
 		meter.Restarted(err)
-		got.Size, got.ZH, err = fetch(ctx, src, pkg, f, o, meter)
+		got.Digests, err = fetch(ctx, src, pkg, f, o, meter)
 	}
 	group.Go(func() error { return err })
 	// The first failure cancels the other request. Its error is the cause.
@@ -137,7 +135,7 @@ func Receive(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Rece
 var copyBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 
 // fetch fetches the archive from its first byte into f.
-func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o ReceiveOptions, meter *flight.Meter) (size int64, zh checksum.Hash, err error) {
+func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o ReceiveOptions, meter *flight.Meter) (d checksum.Digests, err error) {
 	limit := o.Policy.Limits.Effective().Package
 	check := func(size int64) error { // declared or received
 		switch {
@@ -149,57 +147,58 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 		return nil
 	}
 	if err := f.Truncate(0); err != nil {
-		return 0, zh, err
+		return d, err
 	}
 	if err := check(pkg.Size); err != nil {
-		return 0, zh, err
+		return d, err
 	}
 	body, err := checked{Opener: src}.Open(ctx, pkg)
 	if err != nil {
-		return 0, zh, err
+		return d, err
 	}
 	defer body.Close()
 	total := max(body.Size, 0)
 	if err := check(total); err != nil {
-		return 0, zh, err
+		return d, err
 	}
 	if err := o.Arrived(0, total); err != nil {
-		return 0, zh, err
+		return d, err
 	}
 	meter.Started(max(total, pkg.Size))
 	buf := copyBuffers.Get().(*[256 << 10]byte)
 	defer copyBuffers.Put(buf)
-	sum := sha256.New()
+	var sum checksum.Digester
+	var size int64
 	for idle := 0; idle < 100; idle++ {
 		n, err := body.Read(buf[:])
 		if n > 0 {
 			idle = 0
 			if err := check(size + int64(n)); err != nil {
-				return size, zh, err
+				return d, err
 			}
 			if _, err := f.WriteAt(buf[:n], size); err != nil {
-				return size, zh, err
+				return d, err
 			}
 			size += int64(n)
 			if err := o.Arrived(size, total); err != nil {
-				return size, zh, err
+				return d, err
 			}
 			sum.Write(buf[:n])
 			meter.Advanced(size, body.Resumes)
 		}
 		switch {
 		case err == io.EOF && total > 0 && size != total:
-			return size, zh, fmt.Errorf("received %d of %d bytes: %w", size, total, io.ErrUnexpectedEOF)
+			return d, fmt.Errorf("received %d of %d bytes: %w", size, total, io.ErrUnexpectedEOF)
 		case err == io.EOF:
 			meter.Finished()
-			return size, checksum.ZHSum([32]byte(sum.Sum(nil))), nil
+			return sum.Digests(), nil
 		case err != nil:
-			return size, zh, err
+			return d, err
 		case ctx.Err() != nil:
-			return size, zh, ctx.Err()
+			return d, ctx.Err()
 		}
 	}
-	return size, zh, io.ErrNoProgress
+	return d, io.ErrNoProgress
 }
 
 // Judge decides whether p, the policy in [ReceiveOptions], accepts the archive. file must hold what
@@ -207,7 +206,7 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 // [verify.Examination], or of ctx, and no [*failure.Error].
 func (r *Received) Judge(ctx context.Context, p verify.Policy, file io.ReaderAt, alwaysH1 bool) (*verify.Report, error) {
 	x := p.Examine(r.Evidence)
-	needsH1, err := x.Archive(ctx, r.Size, r.ZH)
+	needsH1, err := x.Archive(ctx, r.Digests)
 	if err == nil && (needsH1 || alwaysH1) {
 		var packed, tree checksum.Hash
 		if packed, tree, err = checksum.H1Zip(ctx, file, r.Size, p.Limits); err == nil {

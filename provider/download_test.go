@@ -356,8 +356,8 @@ func TestReceive(t *testing.T) {
 	// What the file holds, and where its offset is, must not matter.
 	must.Get(f.Write(bytes.Repeat([]byte("x"), 2*len(content))))(t)
 	got := must.Get(provider.Receive(t.Context(), serve(content), promising(packageOf(content)), f, provider.ReceiveOptions{}))(t)
-	if got.Size != int64(len(content)) || got.ZH != zh(content) {
-		t.Errorf("received %d bytes with %v, want %d with %v", got.Size, got.ZH, len(content), zh(content))
+	if got.Size != int64(len(content)) || got.ZH() != zh(content) {
+		t.Errorf("received %d bytes with %v, want %d with %v", got.Size, got.ZH(), len(content), zh(content))
 	}
 	if got.Evidence.Requested != "demo_1.2.3_linux_amd64" {
 		t.Errorf("the evidence is about %q", got.Evidence.Requested)

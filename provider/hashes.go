@@ -234,8 +234,8 @@ func (h *hashing) download(ctx context.Context, pkg *Package, policy verify.Poli
 		return nil, 0, err
 	}
 	if h.o.Store != nil {
-		others := slices.DeleteFunc(slices.Clone(report.Local), func(l checksum.Hash) bool { return l == got.ZH })
-		h.storeFailed(ctx, pkg, got.Size, h.o.Store.StoreHashes(ctx, got.ZH, others))
+		others := slices.DeleteFunc(slices.Clone(report.Local), func(l checksum.Hash) bool { return l == got.ZH() })
+		h.storeFailed(ctx, pkg, got.Size, h.o.Store.StoreHashes(ctx, got.ZH(), others))
 	}
 	return report, got.Size, nil
 }
@@ -256,7 +256,7 @@ func (h *hashing) directory(ctx context.Context, pkg *Package, policy verify.Pol
 	if err != nil {
 		return nil, err
 	}
-	return policy.Judge(ctx, pkg.Evidence(), -1, []checksum.Hash{h1})
+	return policy.JudgeDirectory(pkg.Evidence(), h1)
 }
 
 // withoutArchive judges a package by the stored or the stated hashes. The error wraps
@@ -267,12 +267,13 @@ func (h *hashing) withoutArchive(ctx context.Context, pkg *Package, policy verif
 	if h.o.Store != nil && len(zh) == 1 {
 		kept, err := h.o.Store.Hashes(ctx, zh[0])
 		h.storeFailed(ctx, pkg, 0, err)
-		if h1 := checksum.WithScheme(kept, checksum.SchemeH1); err == nil && len(h1) > 0 {
+		kept = slices.DeleteFunc(slices.Clone(kept), func(h checksum.Hash) bool { return !h.Known() })
+		if err == nil && checksum.HasScheme(kept, checksum.SchemeH1) {
 			ev, err := h.evidence(ctx, pkg, policy)
 			if err != nil {
 				return nil, err
 			}
-			report, err := policy.Judge(ctx, ev, -1, append(zh, h1...))
+			report, err := policy.Judge(ctx, ev, checksum.Digests{Size: -1, Hashes: append(zh, kept...)})
 			if err != nil { // the store or the statement may be wrong
 				return nil, fmt.Errorf("%w: stored hashes: %w", verify.ErrNotStated, err)
 			}

@@ -18,7 +18,7 @@
 //
 //   - an open file: [Policy.Check]
 //   - an archive whose hashes the caller computes: [Policy.Examine]
-//   - computed hashes, also of a directory: [Policy.Judge]
+//   - computed hashes: [Policy.Judge], and of a directory [Policy.JudgeDirectory]
 //   - a description, before a download: [Policy.JudgeOffer]
 //   - stated hashes without the archive: [Policy.CheckSums] and [CheckedSums.JudgeStated]
 //

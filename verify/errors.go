@@ -7,6 +7,9 @@ var (
 	// No stated hash could be compared. See [Policy.AllowUnchecked].
 	ErrUnchecked = errors.New("no hash to check the package against")
 
+	// A hash of the bytes of an archive is stated, and the call did not get one of its scheme. See [Policy.Judge].
+	ErrNotComputed = errors.New("a hash of the archive was not computed")
+
 	// Signature, SHA256SUMS document or keys are missing. Without any hash it is ErrUnchecked, unless a
 	// signature is required. See [Policy.AllowUnsigned].
 	ErrUnsigned = errors.New("package is not signed")

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -39,7 +41,7 @@ func (p Policy) JudgeOffer(ctx context.Context, ev Evidence, sums, signature boo
 		}
 	}
 	switch {
-	case sums && !p.SameRelease.IsZero() && !checksum.HasScheme(p.SameRelease.Hashes(), checksum.SchemeZH):
+	case sums && !p.SameRelease.IsZero() && !slices.ContainsFunc(p.SameRelease.Hashes(), checksum.Hash.OfBytes):
 		return ErrOtherRelease
 	case sums:
 		return ev.checkFilename(p.AllowAnyName)
@@ -51,7 +53,7 @@ func (p Policy) JudgeOffer(ctx context.Context, ev Evidence, sums, signature boo
 }
 
 // An Examination judges a zip archive as its hashes become known: [Policy.Examine] begins it, Archive gets
-// size and zh, H1 the h1 if it is needed. It must not be used concurrently.
+// what a [checksum.Digester] has computed, H1 the h1 if it is needed. It must not be used concurrently.
 //
 // The first error is final: all later calls return it. It wraps a [*checksum.MismatchError],
 // [checksum.ErrMismatch] for the size, a variable of this package, or
@@ -61,8 +63,7 @@ type Examination struct {
 	ev     Evidence
 	sums   func() (CheckedSums, error)
 
-	size    int64
-	local   []checksum.Hash
+	digests checksum.Digests
 	needsH1 bool // to decide
 	report  *Report
 	err     error
@@ -73,16 +74,19 @@ func (p Policy) Examine(ev Evidence) *Examination {
 	return &Examination{policy: p, ev: ev, sums: sync.OnceValues(func() (CheckedSums, error) { return p.CheckSums(ev) })}
 }
 
-// Archive judges by the size in bytes and the zh. No other user must be able to change the bytes after they
+// Archive judges by the size and the hashes of the bytes. No other user must be able to change the bytes after they
 // were hashed. After an error, the caller must not inflate the archive. needsH1 reports whether the policy
-// decides by the h1.
-func (x *Examination) Archive(ctx context.Context, size int64, zh checksum.Hash) (needsH1 bool, err error) {
+// decides by the h1. The error wraps [ErrNotComputed] if d lacks a hash that the evidence states.
+func (x *Examination) Archive(ctx context.Context, d checksum.Digests) (needsH1 bool, err error) {
 	if x.err != nil {
 		return false, x.err
 	}
-	x.size, x.local = size, []checksum.Hash{zh}
-	x.needsH1 = x.policy.needsH1(x.ev, zh)
-	x.report, x.err = x.policy.judge(ctx, x.ev, size, x.local, x.sums, x.needsH1)
+	x.digests = checksum.Digests{Size: d.Size, Hashes: slices.Clip(d.Hashes)}
+	known := archiveAndH1
+	if x.needsH1 = x.policy.needsH1(x.ev, d.Hashes); x.needsH1 {
+		known = archiveOnly
+	}
+	x.report, x.err = x.policy.judge(ctx, x.ev, x.digests, x.sums, known)
 	return x.needsH1, x.err
 }
 
@@ -93,7 +97,8 @@ func (x *Examination) H1(ctx context.Context, packed, tree checksum.Hash) error 
 	if _, err := x.Report(); err != nil {
 		return err
 	}
-	x.report, x.err = x.policy.judge(ctx, x.ev, x.size, append(x.local, packed, tree), x.sums, false)
+	x.digests.Hashes = append(x.digests.Hashes, packed, tree)
+	x.report, x.err = x.policy.judge(ctx, x.ev, x.digests, x.sums, archiveAndH1)
 	return x.err
 }
 
@@ -104,23 +109,23 @@ func (x *Examination) Report() (*Report, error) {
 	case x.err != nil:
 		return nil, x.err
 	case x.report == nil:
-		return nil, fmt.Errorf("%w: the zh of the archive is not known", ErrUnchecked)
+		return nil, fmt.Errorf("%w: its hashes are not known", ErrUnchecked)
 	case x.needsH1:
 		return nil, fmt.Errorf("%w: the policy decides by the h1 of the archive, and only its zh is known", ErrUnchecked)
 	}
 	return x.report, nil
 }
 
-// needsH1 reports whether p needs an h1 of the archive with this zh.
-func (p Policy) needsH1(ev Evidence, zh checksum.Hash) bool {
+// needsH1 reports whether p needs an h1 of the archive whose bytes have these hashes.
+func (p Policy) needsH1(ev Evidence, of []checksum.Hash) bool {
 	switch {
 	case !p.Accept.IsZero():
 		accept := p.Accept.Hashes()
-		return checksum.HasScheme(accept, checksum.SchemeH1) && !slices.Contains(accept, zh)
+		return checksum.HasScheme(accept, checksum.SchemeH1) && !checksum.Overlap(accept, of)
 	case len(ev.Sums) > 0, !p.allowsUnsigned(ev):
 		return false // SHA256SUMS has a zh, and without it the package is refused
 	}
-	return checksum.HasScheme(ev.Hashes, checksum.SchemeH1) && !checksum.HasScheme(ev.Hashes, checksum.SchemeZH)
+	return checksum.HasScheme(ev.Hashes, checksum.SchemeH1) && !slices.ContainsFunc(ev.Hashes, checksum.Hash.OfBytes)
 }
 
 // Check examines the zip archive in the first size bytes of zip. To compare it with known hashes only,
@@ -133,16 +138,16 @@ func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size in
 	}
 	sums, wait := p.startSums(ev)
 	defer wait()
-	r := io.NewSectionReader(zip, 0, size)
-	computed, err := checksum.ZH(ctx, r)
-	if n, _ := r.Seek(0, io.SeekCurrent); err == nil && n != size {
+	var bytes checksum.Digester
+	n, err := bytes.ReadFrom(archive.Until(ctx, io.NewSectionReader(zip, 0, size)))
+	if err == nil && n != size {
 		err = fmt.Errorf("%d bytes of %d: %w", n, size, io.ErrUnexpectedEOF)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading package %q: %w", ev.Filename, err)
 	}
 	x := &Examination{policy: p, ev: ev, sums: sums}
-	needsH1, err := x.Archive(ctx, size, computed)
+	needsH1, err := x.Archive(ctx, bytes.Digests())
 	if err == nil && needsH1 {
 		var packed, tree checksum.Hash
 		if packed, tree, err = checksum.H1Zip(ctx, zip, size, p.Limits); err == nil {
@@ -165,36 +170,63 @@ func (p Policy) startSums(ev Evidence) (sums func() (CheckedSums, error), wait f
 	return sums, wg.Wait
 }
 
-// Judge decides about a package by its computed hashes, local. size is in bytes, or negative for a
-// directory. A directory has no zh: Accept, or a stated h1 with AllowUnsigned, can accept it, but not
-// where SHA256SUMS is checked. For errors, see [Examination].
-func (p Policy) Judge(ctx context.Context, ev Evidence, size int64, local []checksum.Hash) (*Report, error) {
-	return p.judge(ctx, ev, size, local, func() (CheckedSums, error) { return p.CheckSums(ev) }, false)
+// Judge decides about an archive by the digests that were computed of it, now or in an earlier call. If d lacks a hash
+// of the bytes that the evidence states, the error wraps [ErrNotComputed]: compute it from the archive. For other errors,
+// see [Examination].
+func (p Policy) Judge(ctx context.Context, ev Evidence, d checksum.Digests) (*Report, error) {
+	return p.judge(ctx, ev, d, func() (CheckedSums, error) { return p.CheckSums(ev) }, archiveAndH1)
 }
 
-// judge compares ev with the hashes in local. If more hashes will be computed, it returns only
-// errors that these hashes prove.
-func (p Policy) judge(ctx context.Context, ev Evidence, size int64, local []checksum.Hash, sums func() (CheckedSums, error), more bool) (*Report, error) {
+// JudgeDirectory decides about an unpacked package by its h1. A directory has no bytes with a zh: Accept, or a stated h1
+// with AllowUnsigned, can accept it, but not where SHA256SUMS is checked. For errors, see [Examination].
+func (p Policy) JudgeDirectory(ev Evidence, h1 checksum.Hash) (*Report, error) {
+	d := checksum.Digests{Size: -1, Hashes: []checksum.Hash{h1}}
+	ctx := context.Background() // which is for Provenance, and refuses directories unasked
+	return p.judge(ctx, ev, d, func() (CheckedSums, error) { return p.CheckSums(ev) }, directory)
+}
+
+// what says which hashes are computed.
+type what int
+
+const (
+	archiveAndH1 what = iota // all that the policy decides by
+	archiveOnly              // an h1 follows
+	directory                // an h1 of a directory
+)
+
+// judge compares ev with the computed hashes. If an h1 follows, it returns only errors that these hashes prove.
+func (p Policy) judge(ctx context.Context, ev Evidence, d checksum.Digests, sums func() (CheckedSums, error), computed what) (*Report, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	if ev.Size > 0 && size >= 0 && ev.Size != size {
-		return nil, fmt.Errorf("%w: archive %.200q is %d bytes, want %d", checksum.ErrMismatch, ev.Filename, size, ev.Size)
+	if ev.Size > 0 && d.Size >= 0 && ev.Size != d.Size {
+		return nil, fmt.Errorf("%w: archive %.200q is %d bytes, want %d", checksum.ErrMismatch, ev.Filename, d.Size, ev.Size)
 	}
-	r := &Report{Local: checksum.Sorted(local)}
+	r := &Report{Local: checksum.Sorted(d.Hashes)}
+	if computed != directory {
+		if !slices.ContainsFunc(r.Local, checksum.Hash.OfBytes) {
+			return nil, fmt.Errorf("%w: no hash of its bytes is known", ErrNotComputed)
+		}
+		if err := isComputed("the source states", ev.Hashes, r.Local); err != nil {
+			return nil, err
+		}
+	}
 	// One hash of each scheme must match: an archive has two h1 hashes, and either may be stated.
-	for _, scheme := range []string{checksum.SchemeZH, checksum.SchemeH1} {
-		want, got := checksum.WithScheme(ev.Hashes, scheme), checksum.WithScheme(r.Local, scheme)
-		switch {
-		case len(want) == 0 || len(got) == 0:
-		case !checksum.Overlap(want, got):
-			return nil, &checksum.MismatchError{Filename: ev.Filename, Source: "hashes stated by the source", Want: want, Got: got}
-		default:
+	for _, h := range ev.Hashes {
+		got := checksum.WithScheme(r.Local, h.Scheme())
+		if want := checksum.WithScheme(ev.Hashes, h.Scheme()); len(got) > 0 && h.Known() {
+			if !checksum.Overlap(want, got) {
+				return nil, &checksum.MismatchError{Filename: ev.Filename, Source: "hashes stated by the source", Want: want, Got: got}
+			}
 			r.Trust = Checked
 		}
 	}
-	if !p.Accept.IsZero() && !more {
-		if err := p.accept(ev, local); err != nil {
+	if !p.Accept.IsZero() && computed != archiveOnly {
+		err := p.accept(ev, r.Local)
+		if err != nil && computed != directory {
+			err = cmp.Or(isComputed("the accepted hashes have", p.Accept.Hashes(), r.Local), err)
+		}
+		if err != nil {
 			return nil, err
 		}
 		r.Trust = Accepted
@@ -210,21 +242,38 @@ func (p Policy) judge(ctx context.Context, ev Evidence, size int64, local []chec
 		return nil, err
 	}
 	if checked.doc != nil {
-		zh := checksum.WithScheme(r.Local, checksum.SchemeZH)
-		if err := checked.compare(r, ev, zh); err != nil {
+		if err := checked.compare(r, ev, r.Local); err != nil {
 			return nil, err
 		}
-		if len(zh) == 0 {
-			return nil, fmt.Errorf("%w: SHA256SUMS has a zh of the package, but only its h1 is known", ErrUnchecked)
+		if computed == directory {
+			return nil, fmt.Errorf("%w: SHA256SUMS has a hash of the archive, but only the h1 of its content is known", ErrUnchecked)
+		}
+		if err := isComputed("SHA256SUMS has", checked.doc.hashes[ev.Filename], r.Local); err != nil {
+			return nil, err
 		}
 	}
-	r.Stated = checked.recordable(ev, local)
-	if r.Trust == Unchecked && !more {
+	r.Stated = checked.recordable(ev, r.Local)
+	if r.Trust == Unchecked && computed != archiveOnly {
 		if err := p.unchecked(ev); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
+}
+
+// isComputed returns an error if local lacks a hash of a scheme over the bytes of an archive that stated has.
+func isComputed(who string, stated, local []checksum.Hash) error {
+	for _, h := range stated {
+		if h.OfBytes() && !checksum.HasScheme(local, h.Scheme()) {
+			return fmt.Errorf("%w: %s a %s of the archive", ErrNotComputed, who, h.Scheme())
+		}
+	}
+	return nil
+}
+
+// ofBytes returns the hashes over the bytes of an archive.
+func ofBytes(hashes []checksum.Hash) []checksum.Hash {
+	return slices.DeleteFunc(slices.Clone(hashes), func(h checksum.Hash) bool { return !h.OfBytes() })
 }
 
 func (p Policy) accept(ev Evidence, local []checksum.Hash) error {
@@ -242,9 +291,9 @@ func (p Policy) acceptOffer(ev Evidence) error {
 	if p.Accept.IsZero() || checksum.HasScheme(accept, checksum.SchemeH1) {
 		return nil
 	}
-	zh := checksum.WithScheme(ev.Hashes, checksum.SchemeZH)
+	stated := ofBytes(ev.Hashes)
 	noneKnown := !slices.ContainsFunc(accept, checksum.Hash.Known)
-	if err := p.accept(ev, zh); err != nil && (noneKnown || len(zh) > 0) {
+	if err := p.accept(ev, stated); err != nil && (noneKnown || isComputed("", accept, stated) == nil) {
 		return fmt.Errorf("hashes stated by the source: %w", err)
 	}
 	return nil
@@ -375,22 +424,24 @@ func (p Policy) allowsUnsigned(ev Evidence) bool {
 	return (p.AllowUnsigned || p.AllowUnchecked) && !p.RequireSignature && !p.pinned() && !ev.MustBeSigned
 }
 
-// compare compares the line of the archive with zh, and adds the document to the report. zh has
-// the computed or stated hash of the archive, or is empty.
-func (c CheckedSums) compare(r *Report, ev Evidence, zh []checksum.Hash) error {
+// compare compares the lines of the archive with its computed or stated hashes, as far as their schemes are the same,
+// and adds the document to the report.
+func (c CheckedSums) compare(r *Report, ev Evidence, hashes []checksum.Hash) error {
 	if err := ev.checkFilename(c.policy.AllowAnyName); err != nil {
 		return err
 	}
-	want, ok := c.doc.Lookup(ev.Filename)
-	switch {
-	case !ok:
+	listed := c.doc.hashes[ev.Filename]
+	if len(listed) == 0 {
 		return fmt.Errorf("%w: %q", ErrNotListed, ev.Filename)
-	case len(zh) > 0 && !slices.Contains(zh, want):
-		from := "SHA256SUMS"
-		if c.by != nil {
-			from = "signed SHA256SUMS"
+	}
+	for _, want := range listed {
+		if got := checksum.WithScheme(hashes, want.Scheme()); len(got) > 0 && !slices.Contains(got, want) {
+			from := "SHA256SUMS"
+			if c.by != nil {
+				from = "signed SHA256SUMS"
+			}
+			return &checksum.MismatchError{Filename: ev.Filename, Source: from, Want: []checksum.Hash{want}, Got: got}
 		}
-		return &checksum.MismatchError{Filename: ev.Filename, Source: from, Want: []checksum.Hash{want}, Got: zh}
 	}
 	r.Sums, r.SignedBy = c.doc, c.by
 	if c.by != nil {
@@ -432,12 +483,13 @@ func (c CheckedSums) JudgeStated(ctx context.Context, ev Evidence) (*Report, err
 			return nil, err
 		}
 	}
-	zh := checksum.WithScheme(ev.Hashes, checksum.SchemeZH)
-	if len(zh) > 1 {
-		return nil, fmt.Errorf("%w: the source states %d zh hashes", ErrNotStated, len(zh))
+	for _, h := range ev.Hashes {
+		if same := checksum.WithScheme(ev.Hashes, h.Scheme()); h.OfBytes() && len(same) > 1 {
+			return nil, fmt.Errorf("%w: the source states %d %s hashes", ErrNotStated, len(same), h.Scheme())
+		}
 	}
 	r := &Report{}
-	if checksum.HasScheme(ev.Hashes, checksum.SchemeH1) || len(zh) > 0 {
+	if slices.ContainsFunc(ev.Hashes, checksum.Hash.Known) {
 		r.Trust = Checked
 	}
 	if !p.Accept.IsZero() {
@@ -450,7 +502,7 @@ func (c CheckedSums) JudgeStated(ctx context.Context, ev Evidence) (*Report, err
 		r.Trust = Accepted
 	}
 	if p.checksSums() && c.doc != nil {
-		if err := c.compare(r, ev, zh); err != nil {
+		if err := c.compare(r, ev, ev.Hashes); err != nil {
 			if errors.Is(err, checksum.ErrMismatch) {
 				err = fmt.Errorf("hashes stated by the source: %w", err)
 			}
@@ -461,7 +513,7 @@ func (c CheckedSums) JudgeStated(ctx context.Context, ev Evidence) (*Report, err
 	if r.Trust == Unchecked {
 		return nil, fmt.Errorf("%w: the source states no hash of a known scheme", ErrNotStated)
 	}
-	if err := p.built(ctx, r, ev, zh); err != nil {
+	if err := p.built(ctx, r, ev, ev.Hashes); err != nil {
 		return nil, err
 	}
 	return r, nil

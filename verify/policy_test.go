@@ -78,6 +78,11 @@ func (p *pack) check(policy verify.Policy, ev verify.Evidence) (*verify.Report, 
 
 func now() time.Time { return today }
 
+// digests returns digests of the archive with these hashes.
+func (p *pack) digests(hashes ...checksum.Hash) checksum.Digests {
+	return checksum.Digests{Size: int64(len(p.zip)), Hashes: hashes}
+}
+
 // with returns the evidence after change.
 func (p *pack) with(change func(*verify.Evidence)) verify.Evidence {
 	ev := p.ev
@@ -503,21 +508,49 @@ func TestNeeds(t *testing.T) {
 func TestJudgeDirectory(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	if r, err := (verify.Policy{Accept: checksum.NewSet(p.zh, p.hT)}).Judge(t.Context(), p.ev, -1, []checksum.Hash{p.hT}); err != nil || r.Trust != verify.Accepted {
+	if r, err := (verify.Policy{Accept: checksum.NewSet(p.zh, p.hT)}).JudgeDirectory(p.ev, p.hT); err != nil || r.Trust != verify.Accepted {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := (verify.Policy{Accept: checksum.NewSet(p.zh)}).Judge(t.Context(), p.ev, 0, []checksum.Hash{p.zh}); !errors.Is(err, checksum.ErrMismatch) {
+	if _, err := (verify.Policy{Accept: checksum.NewSet(p.zh)}).Judge(t.Context(), p.ev, checksum.Digests{Hashes: []checksum.Hash{p.zh}}); !errors.Is(err, checksum.ErrMismatch) {
 		t.Errorf("an empty file: error %v, want ErrMismatch", err)
 	}
 	// A lock with only a zh does not vouch for a directory.
-	if _, err := (verify.Policy{Accept: checksum.NewSet(p.zh)}).Judge(t.Context(), p.ev, -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrNotAccepted) {
+	if _, err := (verify.Policy{Accept: checksum.NewSet(p.zh)}).JudgeDirectory(p.ev, p.hT); !errors.Is(err, verify.ErrNotAccepted) {
 		t.Errorf("error %v, want ErrNotAccepted", err)
 	}
-	if _, err := (verify.Policy{}).Judge(t.Context(), p.ev, -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrUnchecked) {
+	if _, err := (verify.Policy{}).JudgeDirectory(p.ev, p.hT); !errors.Is(err, verify.ErrUnchecked) {
 		t.Errorf("error %v, want ErrUnchecked", err)
 	}
-	if _, err := (verify.Policy{AllowUnsigned: true}).Judge(t.Context(), p.with(bare), -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrUnchecked) {
+	if _, err := (verify.Policy{AllowUnsigned: true}).JudgeDirectory(p.with(bare), p.hT); !errors.Is(err, verify.ErrUnchecked) {
 		t.Errorf("another scheme was stated: error %v, want ErrUnchecked", err)
+	}
+}
+
+// TestForgotten: a caller that computed no hash of a stated scheme over the bytes gets an error, whatever else matches and
+// the policy allows.
+func TestForgotten(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	signed := p.with(func(ev *verify.Evidence) { ev.Hashes = nil })
+	for name, test := range map[string]struct {
+		policy   verify.Policy
+		ev       verify.Evidence
+		computed []checksum.Hash
+	}{
+		"stated beside a matching h1": {verify.Policy{AllowUnsigned: true}, p.stating(wrongHash, p.h1), []checksum.Hash{p.h1, p.hT}},
+		"stated, nothing computed":    {verify.Policy{AllowUnchecked: true}, p.stating(wrongHash), nil},
+		"nothing stated or computed":  {verify.Policy{AllowUnchecked: true}, p.with(empty), []checksum.Hash{{}, unknown}},
+		"listed and signed":           {verify.Policy{}, signed, []checksum.Hash{p.h1}},
+		"accepted h1":                 {lock(p.h1), p.ev, []checksum.Hash{p.h1}},
+		"accepted zh":                 {lock(p.zh), p.ev, []checksum.Hash{p.h1}},
+	} {
+		if r, err := test.policy.Judge(t.Context(), test.ev, p.digests(test.computed...)); !errors.Is(err, verify.ErrNotComputed) || r != nil {
+			t.Errorf("%s: Judge returned %v, %v, want ErrNotComputed", name, r, err)
+		}
+		x := test.policy.Examine(test.ev)
+		if _, err := x.Archive(t.Context(), p.digests(test.computed...)); !errors.Is(err, verify.ErrNotComputed) {
+			t.Errorf("%s: Archive returned %v, want ErrNotComputed", name, err)
+		}
 	}
 }
 
@@ -621,7 +654,7 @@ func TestSameRelease(t *testing.T) {
 // examine examines p's archive, and counts how often it is inflated.
 func (p *pack) examine(policy verify.Policy, ev verify.Evidence, wantH1 bool) (r *verify.Report, inflated int, err error) {
 	x := policy.Examine(ev)
-	needsH1, err := x.Archive(context.Background(), int64(len(p.zip)), p.zh)
+	needsH1, err := x.Archive(context.Background(), p.digests(p.zh))
 	if err == nil && (needsH1 || wantH1) {
 		inflated++
 		_ = x.H1(context.Background(), p.h1, p.hT) // Report returns the error, too
@@ -634,7 +667,6 @@ func (p *pack) examine(policy verify.Policy, ev verify.Evidence, wantH1 bool) (r
 func TestExaminationOrder(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	size := int64(len(p.zip))
 	report := func(x *verify.Examination, want error) {
 		t.Helper()
 		if r, err := x.Report(); !errors.Is(err, want) || (r == nil) != (err != nil) {
@@ -647,7 +679,7 @@ func TestExaminationOrder(t *testing.T) {
 	if err := x.H1(context.Background(), p.h1, p.hT); !errors.Is(err, verify.ErrUnchecked) {
 		t.Errorf("H1 before Archive returned %v, want ErrUnchecked", err)
 	}
-	if needsH1, err := x.Archive(context.Background(), size, p.zh); !needsH1 || err != nil {
+	if needsH1, err := x.Archive(context.Background(), p.digests(p.zh)); !needsH1 || err != nil {
 		t.Errorf("Archive returned %v, %v, want true", needsH1, err)
 	}
 	report(x, verify.ErrUnchecked)
@@ -657,19 +689,19 @@ func TestExaminationOrder(t *testing.T) {
 	report(x, nil)
 
 	refused := byH1.Examine(p.stating(wrongHash))
-	if _, err := refused.Archive(context.Background(), size, p.zh); !errors.Is(err, checksum.ErrMismatch) {
+	if _, err := refused.Archive(context.Background(), p.digests(p.zh)); !errors.Is(err, checksum.ErrMismatch) {
 		t.Errorf("Archive returned %v, want a mismatch", err)
 	}
 	if err := refused.H1(context.Background(), p.h1, p.hT); !errors.Is(err, checksum.ErrMismatch) {
 		t.Errorf("H1 after a mismatch returned %v, want the mismatch", err)
 	}
-	if _, err := refused.Archive(context.Background(), size, wrongHash); !errors.Is(err, checksum.ErrMismatch) {
+	if _, err := refused.Archive(context.Background(), p.digests(wrongHash)); !errors.Is(err, checksum.ErrMismatch) {
 		t.Errorf("Archive after a mismatch returned %v, want the mismatch", err)
 	}
 	report(refused, checksum.ErrMismatch)
 
 	other := byH1.Examine(p.ev)
-	if _, err := other.Archive(context.Background(), size, p.zh); err != nil {
+	if _, err := other.Archive(context.Background(), p.digests(p.zh)); err != nil {
 		t.Error(err)
 	}
 	if err := other.H1(context.Background(), wrongH1, wrongH1); !errors.Is(err, verify.ErrNotAccepted) {

@@ -88,10 +88,10 @@ func TestProvenanceOfDirectory(t *testing.T) {
 	p := newPack(t)
 	policy := verify.Policy{Accept: checksum.NewSet(p.hT), Provenance: builtBy{}}
 	ev := verify.Evidence{Attestations: []string{p.zh.Value()}}
-	if _, err := policy.Judge(context.Background(), ev, -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrProvenance) {
+	if _, err := policy.JudgeDirectory(ev, p.hT); !errors.Is(err, verify.ErrProvenance) {
 		t.Errorf("Judge of a directory: %v, want %v", err, verify.ErrProvenance)
 	}
-	if report, err := policy.Judge(context.Background(), ev, -1, []checksum.Hash{p.zh, p.hT}); err != nil || report.BuiltBy == nil {
+	if report, err := policy.Judge(context.Background(), ev, checksum.Digests{Size: -1, Hashes: []checksum.Hash{p.zh, p.hT}}); err != nil || report.BuiltBy == nil {
 		t.Errorf("Judge with the zh: %v, %v, want a builder", report, err)
 	}
 }
@@ -207,7 +207,7 @@ func TestJudgingEnds(t *testing.T) {
 	}
 	h1 := func(ctx context.Context) error {
 		x := verify.Policy{Provenance: &turning{}, Accept: policy.Accept}.Examine(ev)
-		if _, err := x.Archive(t.Context(), int64(len(p.zip)), p.zh); err != nil {
+		if _, err := x.Archive(t.Context(), p.digests(p.zh)); err != nil {
 			t.Errorf("Archive: %v", err)
 		}
 		return x.H1(ctx, p.h1, p.hT)
@@ -216,11 +216,11 @@ func TestJudgingEnds(t *testing.T) {
 		"JudgeOffer":  func(ctx context.Context) error { return policy.JudgeOffer(ctx, ev, true, true) },
 		"JudgeStated": func(ctx context.Context) error { _, err := sums.JudgeStated(ctx, ev); return err },
 		"Judge": func(ctx context.Context) error {
-			_, err := policy.Judge(ctx, ev, int64(len(p.zip)), []checksum.Hash{p.zh})
+			_, err := policy.Judge(ctx, ev, p.digests(p.zh))
 			return err
 		},
 		"Archive": func(ctx context.Context) error {
-			_, err := policy.Examine(ev).Archive(ctx, int64(len(p.zip)), p.zh)
+			_, err := policy.Examine(ev).Archive(ctx, p.digests(p.zh))
 			return err
 		},
 		"H1": h1,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/verify/checksum"
+	"github.com/tofureg/tofureg/verify/internal/scheme"
 )
 
 // The maximum sizes of documents in bytes.
@@ -28,8 +29,8 @@ const maxSumsLines = 10_000
 // Sums is a parsed SHA256SUMS document: the digests of archives and other files of a
 // provider version.
 type Sums struct {
-	names  []string // in the order of the document
-	hashes map[string]checksum.Hash
+	names  []string                   // in the order of the document
+	hashes map[string][]checksum.Hash // one of each scheme
 }
 
 // ParseSums parses a SHA256SUMS document. As for both CLIs, the first word of a line is a digest of 64 hex digits in either
@@ -46,7 +47,7 @@ func ParseSums(doc []byte) (*Sums, error) {
 	if len(doc) > MaxSums {
 		return nil, fmt.Errorf("SHA256SUMS: %w: %d bytes, %d are allowed", failure.ErrTooLarge, len(doc), MaxSums)
 	}
-	s := &Sums{hashes: map[string]checksum.Hash{}}
+	s := &Sums{hashes: map[string][]checksum.Hash{}}
 	n := 0
 	for line := range bytes.Lines(bytes.TrimPrefix(doc, []byte("\ufeff"))) {
 		n++
@@ -78,44 +79,56 @@ func (s *Sums) add(line []byte) string {
 	}
 	name := strings.TrimLeft(string(words[1]), "*")
 	sum, err := hex.DecodeString(string(words[0]))
+	of, known := scheme.Sized(len(sum))
 	switch {
 	case err != nil && bsdLine.Match(line):
 		return ""
 	case err != nil || name == "":
 		return "want a digest of 64 hex digits and a name"
-	case len(sum) != 32 && slices.Contains([]int{16, 20, 28, 48, 64}, len(sum)):
+	case !known && slices.Contains([]int{16, 20, 28, 48, 64}, len(sum)):
 		return "" // of MD5, SHA-1, SHA-224, SHA-384 or SHA-512
-	case len(sum) != 32:
+	case !known:
 		return "want a digest of 64 hex digits"
 	case !utf8.ValidString(name):
 		return "the name is not UTF-8"
 	case strings.ContainsFunc(name, unicode.IsControl):
 		return "the name has a control character"
 	}
-	h := checksum.ZHSum([32]byte(sum))
-	old, ok := s.hashes[name]
-	switch {
-	case !ok:
-		s.names = append(s.names, name)
-		s.hashes[name] = h
-	case old != h:
-		return fmt.Sprintf("second digest for %.100q", name)
+	h, err := checksum.ParseHash(of.Name + ":" + string(words[0]))
+	if err != nil {
+		return err.Error()
 	}
+	old := s.hashes[name]
+	switch {
+	case slices.Contains(old, h):
+		return ""
+	case checksum.HasScheme(old, of.Name):
+		return fmt.Sprintf("second digest for %.100q", name)
+	case len(old) == 0:
+		s.names = append(s.names, name)
+	}
+	s.hashes[name] = append(old, h)
 	return ""
 }
 
 // Lookup returns the digest of the file as a zh. name is as in the document.
 func (s *Sums) Lookup(name string) (checksum.Hash, bool) {
-	h, ok := s.hashes[name]
-	return h, ok
+	for _, h := range s.hashes[name] {
+		if h.Scheme() == checksum.SchemeZH {
+			return h, true
+		}
+	}
+	return checksum.Hash{}, false
 }
 
 // All yields names and digests in the order of the document.
 func (s *Sums) All() iter.Seq2[string, checksum.Hash] {
 	return func(yield func(string, checksum.Hash) bool) {
 		for _, name := range s.names {
-			if !yield(name, s.hashes[name]) {
-				return
+			for _, h := range s.hashes[name] {
+				if !yield(name, h) {
+					return
+				}
 			}
 		}
 	}
@@ -126,7 +139,7 @@ func (s *Sums) listed() []checksum.Hash {
 	if s == nil {
 		return nil
 	}
-	return checksum.Sorted(slices.Collect(maps.Values(s.hashes)))
+	return checksum.Sorted(slices.Collect(maps.Values(s.hashes))...)
 }
 
 // MarshalText formats s like sha256sum.
@@ -148,5 +161,5 @@ func (s *Sums) UnmarshalText(text []byte) error {
 
 // Equal reports whether s and o list the same files and digests, or are both nil.
 func (s *Sums) Equal(o *Sums) bool {
-	return s == o || s != nil && o != nil && maps.Equal(s.hashes, o.hashes)
+	return s == o || s != nil && o != nil && maps.EqualFunc(s.hashes, o.hashes, slices.Equal)
 }

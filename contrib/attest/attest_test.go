@@ -370,7 +370,7 @@ func TestUnusableVerifier(t *testing.T) {
 		}
 		ev := verify.Evidence{Requested: requested, Hashes: []checksum.Hash{archive}, Attestations: []string{text}}
 		policy := verify.Policy{Provenance: v.Provenance(demo), AllowUnsigned: true}
-		if _, err := policy.Judge(t.Context(), ev, 1, []checksum.Hash{archive}); !errors.Is(err, verify.ErrPolicy) || errors.Is(err, verify.ErrProvenance) {
+		if _, err := policy.Judge(t.Context(), ev, checksum.Digests{Size: 1, Hashes: []checksum.Hash{archive}}); !errors.Is(err, verify.ErrPolicy) || errors.Is(err, verify.ErrProvenance) {
 			t.Errorf("%s: Judge: %v, want %v and not %v", name, err, verify.ErrPolicy, verify.ErrProvenance)
 		}
 	}

@@ -165,16 +165,14 @@ func (d *Dir) lookUp(ctx context.Context, known *Dir, p addrs.Provider, v addrs.
 	if err != nil {
 		return nil, err
 	}
-	var local []checksum.Hash
+	var h1 checksum.Hash
 	var since time.Time
 	if policy.Accept.IsZero() || checksum.HasScheme(policy.Accept.Hashes(), checksum.SchemeH1) {
-		var h1 checksum.Hash
 		if h1, since, err = pkg.h1(ctx, known, !policy.Accept.IsZero()); err != nil {
 			return nil, err
 		}
-		local = []checksum.Hash{h1}
 	}
-	report, err := policy.Judge(ctx, verify.Evidence{}, -1, local)
+	report, err := policy.JudgeDirectory(verify.Evidence{}, h1)
 	if err != nil {
 		return nil, err
 	}

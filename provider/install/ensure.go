@@ -382,9 +382,9 @@ func (j *job) fetch(ctx context.Context) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
-	if zh := checksum.WithScheme(got.Report.Local, checksum.SchemeZH); j.in.Store != nil && got.Fetched > 0 && len(zh) > 0 {
-		h1 := checksum.WithScheme(got.Report.Local, checksum.SchemeH1)
-		j.storeFailed(ctx, j.in.Store.StoreHashes(ctx, zh[0], h1))
+	if zh := (checksum.Digests{Hashes: got.Report.Local}).ZH(); j.in.Store != nil && got.Fetched > 0 && !zh.IsZero() {
+		others := slices.DeleteFunc(slices.Clone(got.Report.Local), func(h checksum.Hash) bool { return h == zh })
+		j.storeFailed(ctx, j.in.Store.StoreHashes(ctx, zh, others))
 	}
 	switch {
 	case got.Fetched > 0 || !got.Reused:

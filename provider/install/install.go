@@ -133,15 +133,16 @@ func (i *installation) reuse(ctx context.Context, n *note) (*Installed, error) {
 	if err != nil {
 		return nil, ctx.Err() // replace a package that cannot be read
 	}
-	local, size := []checksum.Hash{h1}, int64(-1)
-	if n != nil && n.Tree == h1 {
-		local, size = []checksum.Hash{n.ZH, n.Packed, n.Tree}, n.Size
-	}
 	ev, err := i.evidence(ctx)
 	if err != nil {
 		return nil, err
 	}
-	report, err := i.o.Policy.Judge(ctx, ev, size, local)
+	var report *verify.Report
+	if n != nil && n.Tree == h1 {
+		report, err = i.o.Policy.Judge(ctx, ev, n.Digests)
+	} else {
+		report, err = i.o.Policy.JudgeDirectory(ev, h1)
+	}
 	if err != nil || report.Trust < verify.Checked {
 		return nil, nil
 	}
@@ -180,7 +181,7 @@ func (i *installation) transfer(ctx context.Context, part *fsx.PartDir) (*Instal
 	finished, h1, err := i.at.transfer(ctx, part, i.pkg.Dir, i.o.Copy, &limits)
 	var report *verify.Report
 	if err == nil {
-		report, err = i.o.Policy.Judge(ctx, ev, -1, []checksum.Hash{h1})
+		report, err = i.o.Policy.JudgeDirectory(ev, h1)
 	}
 	if err != nil {
 		return nil, failure.Wrap("verify", i.pkg.String(), err)
@@ -229,24 +230,26 @@ func (i *installation) fetch(ctx context.Context, part *fsx.PartDir) (*Installed
 
 // examine decides about an archive. Unless its zh refutes it, it waits until the archive is unpacked.
 func (i *installation) examine(ctx context.Context, got *provider.Received, u *unpacking) (*verify.Report, note, error) {
-	n := note{Size: got.Size, ZH: got.ZH}
+	n := note{Digests: got.Digests}
 	x := i.o.Policy.Examine(got.Evidence)
-	if _, err := x.Archive(ctx, got.Size, got.ZH); err != nil {
+	if _, err := x.Archive(ctx, got.Digests); err != nil {
 		return nil, n, err
 	}
 	files, err := u.complete(ctx, got.Size)
 	if err != nil {
 		return nil, n, failure.Wrap("unpack", i.pkg.String(), err)
 	}
-	if n.Packed, err = checksum.H1Sum(archive.Sums(files, true)); err == nil {
+	packed, err := checksum.H1Sum(archive.Sums(files, true))
+	if err == nil {
 		n.Tree, err = checksum.H1Sum(archive.Sums(files, false))
 	}
 	if err == nil {
-		err = x.H1(ctx, n.Packed, n.Tree)
+		err = x.H1(ctx, packed, n.Tree)
 	}
 	if err != nil {
 		return nil, n, err
 	}
+	n.Hashes = append(n.Hashes, packed, n.Tree)
 	report, err := x.Report()
 	return report, n, err
 }

@@ -67,7 +67,7 @@ func (d *Dir) place(ctx context.Context, from *Installed, copies bool) (*Package
 	}
 	finished, h1, err := at.transfer(ctx, part, from.Dir, copies, nil)
 	if err == nil && !h1.IsZero() {
-		_, err = verify.Policy{Accept: checksum.NewSet(from.Report.Local...)}.Judge(ctx, verify.Evidence{}, -1, []checksum.Hash{h1})
+		_, err = verify.Policy{Accept: checksum.NewSet(from.Report.Local...)}.JudgeDirectory(verify.Evidence{}, h1)
 	}
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -30,12 +31,10 @@ import (
 // computed, so only a policy can permit it. A note replaces neither, since it counts only beside an h1 of
 // the directory that equals its Tree, and neither replaces a note, since an h1 does not tell the zh.
 type note struct {
-	Package string        `json:"package"` // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
-	Size    int64         `json:"size"`    // of the archive
-	ZH      checksum.Hash `json:"zh"`      // of the archive
-	Packed  checksum.Hash `json:"packed"`  // its h1
-	Tree    checksum.Hash `json:"tree"`    // the h1 of the directory
-	Once    string        `json:"once"`    // random, so that two notes always differ
+	Package          string `json:"package"` // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
+	checksum.Digests        // of the archive, with its h1
+	Tree             checksum.Hash `json:"tree"` // the h1 of the directory
+	Once             string        `json:"once"` // random, so that two notes always differ
 }
 
 const maxNote = 4 << 10
@@ -72,7 +71,7 @@ func (at *location) noteSince(before []byte) *note {
 	}
 	var n *note
 	if json.Unmarshal(data, &n) != nil || n == nil || n.Package != at.name || n.Size <= 0 ||
-		n.ZH.Scheme() != checksum.SchemeZH || n.Packed.Scheme() != checksum.SchemeH1 || n.Tree.Scheme() != checksum.SchemeH1 {
+		n.ZH().IsZero() || n.Tree.Scheme() != checksum.SchemeH1 || !slices.Contains(n.Hashes, n.Tree) {
 		return nil
 	}
 	return n

@@ -93,7 +93,7 @@ func TestAcceptAndCovers(t *testing.T) {
 	}
 	// A policy with what is not covered refuses even a package with a hash.
 	policy := verify.Policy{Accept: f.Accept(beta, v1)}
-	if report, err := policy.Judge(t.Context(), verify.Evidence{}, 1, []checksum.Hash{zh1}); err == nil {
+	if report, err := policy.Judge(t.Context(), verify.Evidence{}, checksum.Digests{Size: 1, Hashes: []checksum.Hash{zh1}}); err == nil {
 		t.Errorf("accepted: %v", report)
 	}
 }

@@ -24,14 +24,13 @@ func (m *Mirror) fileSize(ctx context.Context, name string) (int64, error) {
 // archiveFile is an archive that can be read in any order.
 type archiveFile struct {
 	io.ReaderAt
-	size  int64
-	zh    checksum.Hash
+	checksum.Digests
 	close func()
 }
 
 // h1 returns the h1 of the archive itself and of its content.
 func (f *archiveFile) h1(ctx context.Context, limits checksum.Limits) (packed, tree checksum.Hash, err error) {
-	return checksum.H1Zip(ctx, f, f.size, limits)
+	return checksum.H1Zip(ctx, f, f.Size, limits)
 }
 
 // openArchive opens an archive and hashes it. It copies an archive that cannot be read in any order to
@@ -41,7 +40,8 @@ func (m *Mirror) openArchive(ctx context.Context, name string) (*archiveFile, er
 	if err != nil {
 		return nil, err
 	}
-	a := &archiveFile{size: o.Size, close: func() { o.Close() }}
+	size := o.Size
+	a := &archiveFile{close: func() { o.Close() }}
 	if at, ok := o.ReadCloser.(io.ReaderAt); ok {
 		a.ReaderAt = at
 	} else {
@@ -51,15 +51,17 @@ func (m *Mirror) openArchive(ctx context.Context, name string) (*archiveFile, er
 			return nil, err
 		}
 		a.ReaderAt, a.close = f.File, f.Discard
-		a.size, err = io.Copy(f, archive.Until(ctx, o))
+		size, err = io.Copy(f, archive.Until(ctx, o))
 		if err != nil {
 			f.Discard()
 			return nil, err
 		}
 	}
-	if a.zh, err = checksum.ZH(ctx, io.NewSectionReader(a, 0, a.size)); err != nil {
+	var bytes checksum.Digester
+	if _, err := bytes.ReadFrom(archive.Until(ctx, io.NewSectionReader(a, 0, size))); err != nil {
 		a.close()
 		return nil, err
 	}
+	a.Digests = bytes.Digests()
 	return a, nil
 }

@@ -373,7 +373,7 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 		if c.options.Policy != nil {
 			policy = c.options.Policy(a.provider)
 		}
-		if _, err := policy.Judge(ctx, rec.evidence(a), rec.Size, local); err != nil {
+		if _, err := policy.Judge(ctx, rec.evidence(a), checksum.Digests{Size: rec.Size, Hashes: local}); err != nil {
 			find(FindingRefused, name, "%s", oneLine(err))
 		}
 	}
@@ -389,9 +389,9 @@ func (c *inspection) hash(ctx context.Context, a address, name string) (local []
 	defer f.close()
 	packed, tree, err := f.h1(ctx, c.options.Policy.For(a.provider).Limits)
 	if errors.Is(err, failure.ErrArchive) || errors.Is(err, failure.ErrTooLarge) {
-		return []checksum.Hash{f.zh}, f.size, err, nil
+		return f.Hashes, f.Size, err, nil
 	}
-	return checksum.Sorted([]checksum.Hash{f.zh, packed, tree}), f.size, nil, err
+	return checksum.Sorted(f.Hashes, []checksum.Hash{packed, tree}), f.Size, nil, err
 }
 
 // contradicting returns the stated hashes that differ from a computed hash of the same scheme.

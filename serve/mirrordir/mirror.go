@@ -485,10 +485,10 @@ type recordedEvidence struct {
 
 // evidenceToRecord returns the valid part of ev. Invalid evidence that a lenient policy has ignored
 // would make the archive unusable for stricter policies.
-func evidenceToRecord(ctx context.Context, ev verify.Evidence, size int64, local []checksum.Hash) *recordedEvidence {
+func evidenceToRecord(ctx context.Context, ev verify.Evidence, computed checksum.Digests) *recordedEvidence {
 	lenient := verify.Policy{AllowUnsigned: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
 	saved := &recordedEvidence{Attestations: ev.Attestations}
-	report, err := lenient.Judge(ctx, ev, size, local)
+	report, err := lenient.Judge(ctx, ev, computed)
 	if err != nil || len(ev.Sums) == 0 || !utf8.Valid(ev.Sums) {
 		return saved
 	}

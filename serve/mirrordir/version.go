@@ -208,7 +208,7 @@ func (t *target) judgeRecord(ctx context.Context) (*verify.Report, error) {
 	if rec == nil || rec.Size != t.size || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
 		return nil, errDamaged
 	}
-	return t.policy.Judge(ctx, rec.evidence(addressOf(t.pkg)), rec.Size, rec.Hashes)
+	return t.policy.Judge(ctx, rec.evidence(addressOf(t.pkg)), checksum.Digests{Size: rec.Size, Hashes: rec.Hashes})
 }
 
 // isComplete reports whether the archive and its record are what the options require. If only an h1 is
@@ -243,7 +243,7 @@ func (t *target) addH1(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer f.close()
-	if !slices.Contains(t.record.Hashes, f.zh) {
+	if !checksum.Overlap(t.record.Hashes, f.Hashes) {
 		return false, nil
 	}
 	packed, tree, err := f.h1(ctx, t.policy.Limits)
@@ -251,7 +251,7 @@ func (t *target) addH1(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	full := *t.record
-	full.Hashes = checksum.Sorted(t.record.Hashes, []checksum.Hash{packed, tree})
+	full.Hashes = checksum.Sorted(f.Hashes, []checksum.Hash{packed, tree})
 	t.record = &full
 	return true, t.save(ctx)
 }
@@ -271,7 +271,7 @@ func (t *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
 		return false, err
 	}
 	defer f.close()
-	err = t.judge(ctx, f, &provider.Received{Size: f.size, ZH: f.zh, Evidence: ev})
+	err = t.judge(ctx, f, &provider.Received{Digests: f.Digests, Evidence: ev})
 	if errors.Is(err, checksum.ErrMismatch) || errors.Is(err, failure.ErrArchive) {
 		return false, nil // another archive, or an invalid one
 	}
@@ -294,7 +294,7 @@ func (t *target) judge(ctx context.Context, file io.ReaderAt, got *provider.Rece
 	}
 	t.record = &record{
 		Size: got.Size, Hashes: report.Local, Trust: report.Trust, Protocols: t.pkg.Protocols,
-		Evidence: evidenceToRecord(ctx, ev, got.Size, report.Local),
+		Evidence: evidenceToRecord(ctx, ev, checksum.Digests{Size: got.Size, Hashes: report.Local}),
 	}
 	return nil
 }
@@ -379,7 +379,7 @@ func (t *target) isSame(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer f.close()
-	return slices.Contains(t.record.Hashes, f.zh), nil
+	return checksum.Overlap(t.record.Hashes, f.Hashes), nil
 }
 
 // entry returns the entry of the package in the document.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/regwire"
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/verify"
@@ -325,7 +326,7 @@ func (e *examiner) statedHashes(where string, list []string) []checksum.Hash {
 
 // checkable reports whether clients can compare h with an archive.
 func checkable(h checksum.Hash) bool {
-	return h.Scheme() == checksum.SchemeZH || h.Scheme() == checksum.SchemeH1
+	return h.Known()
 }
 
 // inspect downloads an archive and compares it with the stated hashes and size. Every stated
@@ -356,8 +357,8 @@ func (e *examiner) inspect(u *url.URL, stated []checksum.Hash, size int64, execu
 	if size > 0 && n != size {
 		e.failf("%s: %d bytes, but package_size is %d", weburl.Redact(u), n, size)
 	}
-	zh, err := checksum.ZH(r.ctx, io.NewSectionReader(f, 0, n))
-	if err != nil {
+	var bytes checksum.Digester
+	if _, err := bytes.ReadFrom(archive.Until(r.ctx, io.NewSectionReader(f, 0, n))); err != nil {
 		return err
 	}
 	packed, tree, err := checksum.H1Zip(r.ctx, f, n, limits)
@@ -365,8 +366,8 @@ func (e *examiner) inspect(u *url.URL, stated []checksum.Hash, size int64, execu
 		return fmt.Errorf("%s: cannot be installed: %w", weburl.Redact(u), err)
 	}
 	for _, h := range stated {
-		if checkable(h) && h != zh && h != packed && h != tree {
-			e.failf("%s: does not have the hash %s, but %s and %s", weburl.Redact(u), h, zh, packed)
+		if computed := bytes.Digests(); checkable(h) && !slices.Contains(computed.Hashes, h) && h != packed && h != tree {
+			e.failf("%s: does not have the hash %s, but %s and %s", weburl.Redact(u), h, computed.ZH(), packed)
 		}
 	}
 	return hasExecutable(f, n, executable, weburl.Redact(u))

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"iter"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/verify/internal/scheme"
 )
 
 // Limits bound the cost of reading an archive. Zero means the default, negative no limit. All names together
@@ -41,15 +43,72 @@ func ZHSum(sum [32]byte) Hash {
 	return Hash{string(hex.AppendEncode(text, sum[:]))}
 }
 
+// Digests are the size of an archive and its hashes, as a [Digester] computed them, or as a program recorded what it
+// computed earlier. They are of one archive: a hash without its size, or the other way round, is of no use.
+type Digests struct {
+	Size   int64  `json:"size"`   // bytes; negative if it was not recorded
+	Hashes []Hash `json:"hashes"` // of the bytes, such as the zh, and the h1 if it was computed
+}
+
+// ZH returns the zh, or the zero Hash if it was not computed.
+func (d Digests) ZH() Hash {
+	for _, h := range d.Hashes {
+		if h.Scheme() == SchemeZH {
+			return h
+		}
+	}
+	return Hash{}
+}
+
+// A Digester computes the [Digests] of the bytes that are written to it, by every scheme over bytes that this package
+// knows. The zero Digester is ready for use.
+type Digester struct {
+	size int64
+	sums []hash.Hash // of scheme.Archive, in its order
+}
+
+func (d *Digester) start() {
+	for _, s := range scheme.Archive[len(d.sums):] {
+		d.sums = append(d.sums, s.New())
+	}
+}
+
+// Write adds p. It never fails.
+func (d *Digester) Write(p []byte) (int, error) {
+	d.start()
+	for _, sum := range d.sums {
+		sum.Write(p)
+	}
+	d.size += int64(len(p))
+	return len(p), nil
+}
+
 var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
+// ReadFrom implements [io.ReaderFrom].
+func (d *Digester) ReadFrom(r io.Reader) (int64, error) {
+	buf := buffers.Get().(*[64 << 10]byte)
+	defer buffers.Put(buf)
+	return io.CopyBuffer(struct{ io.Writer }{d}, r, buf[:])
+}
+
+// Digests returns the digests of what was written so far, without an h1.
+func (d *Digester) Digests() Digests {
+	d.start()
+	all := Digests{Size: d.size}
+	for i, s := range scheme.Archive {
+		all.Hashes = append(all.Hashes, Hash{s.Name + ":" + hex.EncodeToString(d.sums[i].Sum(nil))})
+	}
+	return all
+}
 
 // ZH reads r to its end and returns the zh.
 func ZH(ctx context.Context, r io.Reader) (Hash, error) {
-	sum, err := digest(ctx, r)
-	if err != nil {
+	var d Digester
+	if _, err := d.ReadFrom(archive.Until(ctx, r)); err != nil {
 		return Hash{}, err
 	}
-	return ZHSum(sum), nil
+	return d.Digests().ZH(), nil
 }
 
 // digest reads r to its end.

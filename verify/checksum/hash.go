@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tofureg/tofureg/verify/internal/scheme"
 )
 
 // The schemes.
@@ -31,26 +33,26 @@ func ParseHash(s string) (Hash, error) {
 	if len(s) > maxHashLen {
 		return invalid(fmt.Errorf("longer than %d bytes", maxHashLen))
 	}
-	scheme, value, found := strings.Cut(s, ":")
+	name, value, found := strings.Cut(s, ":")
 	switch {
-	case !found || scheme == "":
+	case !found || name == "":
 		return invalid(errors.New(`want "scheme:value"`))
 	case value == "":
 		return invalid(ErrEmptyHash)
 	case strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return invalid(errors.New("a character that is not printable ASCII"))
 	}
-	switch scheme {
-	case SchemeZH:
+	if of, ok := scheme.Named(name); ok {
 		sum, err := hex.DecodeString(value)
-		if err != nil || len(sum) != 32 {
-			return invalid(errors.New("zh: want 64 hex digits"))
+		if err != nil || len(sum) != of.Size {
+			return invalid(fmt.Errorf("%s: want %d hex digits", name, 2*of.Size))
 		}
-		return ZHSum([32]byte(sum)), nil
-	case SchemeH1, SchemeL1:
+		return Hash{name + ":" + strings.ToLower(value)}, nil
+	}
+	if name == SchemeH1 || name == SchemeL1 {
 		sum, err := base64.StdEncoding.Strict().DecodeString(value)
 		if err != nil || len(sum) != 32 {
-			return invalid(errors.New(scheme + ": want 32 bytes in padded Base64"))
+			return invalid(errors.New(name + ": want 32 bytes in padded Base64"))
 		}
 	}
 	return Hash{s}, nil
@@ -67,8 +69,8 @@ func MustParseHash(s string) Hash {
 
 // Scheme returns the part before the colon, for example "zh".
 func (h Hash) Scheme() string {
-	scheme, _, _ := strings.Cut(h.s, ":")
-	return scheme
+	name, _, _ := strings.Cut(h.s, ":")
+	return name
 }
 
 // Value returns the part after the colon.
@@ -102,15 +104,19 @@ func (h *Hash) UnmarshalText(b []byte) error {
 }
 
 // Known reports whether the scheme of h is [SchemeZH] or [SchemeH1].
-func (h Hash) Known() bool {
-	return strings.HasPrefix(h.s, SchemeZH+":") || strings.HasPrefix(h.s, SchemeH1+":")
+func (h Hash) Known() bool { return h.OfBytes() || h.Scheme() == SchemeH1 }
+
+// OfBytes reports whether h is a hash of the bytes of an archive, as a zh is, and not of its content.
+func (h Hash) OfBytes() bool {
+	_, ok := scheme.Named(h.Scheme())
+	return ok
 }
 
 // WithScheme returns the hashes of the scheme, in the order of list.
-func WithScheme(list []Hash, scheme string) []Hash {
+func WithScheme(list []Hash, name string) []Hash {
 	var found []Hash
 	for _, h := range list {
-		if h.Scheme() == scheme {
+		if h.Scheme() == name {
 			found = append(found, h)
 		}
 	}
@@ -118,8 +124,8 @@ func WithScheme(list []Hash, scheme string) []Hash {
 }
 
 // HasScheme reports whether list has a hash of the scheme.
-func HasScheme(list []Hash, scheme string) bool {
-	return slices.ContainsFunc(list, func(h Hash) bool { return h.Scheme() == scheme })
+func HasScheme(list []Hash, name string) bool {
+	return slices.ContainsFunc(list, func(h Hash) bool { return h.Scheme() == name })
 }
 
 // Overlap reports whether a and b share a zh or an h1.
