@@ -31,8 +31,8 @@ import (
 // computed, so only a policy can permit it. A note replaces neither, since it counts only beside an h1 of
 // the directory that equals its Tree, and neither replaces a note, since an h1 does not tell the zh.
 type note struct {
-	Package          string `json:"package"` // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
-	checksum.Digests        // of the archive, with its h1
+	Package          string        `json:"package"` // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
+	checksum.Digests               // of the archive, with its h1
 	Tree             checksum.Hash `json:"tree"` // the h1 of the directory
 	Once             string        `json:"once"` // random, so that two notes always differ
 }
