@@ -205,6 +205,57 @@ func TestOverrides(t *testing.T) {
 	wantURL(t, got, disco.ModulesV1, "https://example.com/.well-known/m/")
 }
 
+// TestFallback: the services of Fallback are those of a host that offers none, at that host and with its token, and of no
+// other host.
+func TestFallback(t *testing.T) {
+	t.Parallel()
+	const modules = `{"modules.v1": "/own/"}`
+	for name, test := range map[string]struct {
+		answer   webtest.Handler
+		fallback string
+		want     string // URL of modules.v1; empty if it has none
+		fails    bool   // Discover fails
+	}{
+		"404":              {answer(404, ""), "/v1/modules/", "https://example.com/v1/modules/", false},
+		"offers nothing":   {answer(200, `{}`), "/v1/modules/", "https://example.com/v1/modules/", false},
+		"offers it":        {answer(200, modules), "/v1/modules/", "https://example.com/own/", false},
+		"offers another":   {answer(200, `{"providers.v1": "/p/"}`), "/v1/modules/", "", false},
+		"unavailable":      {answer(503, ""), "/v1/modules/", "", true},
+		"refused":          {answer(401, ""), "/v1/modules/", "", true},
+		"broken":           {answer(200, `{`), "/v1/modules/", "", true},
+		"another host":     {answer(404, ""), "https://other.test/v1/", "", false},
+		"without a scheme": {answer(404, ""), "//other.test/v1/", "", false},
+		"relative":         {answer(404, ""), "v1/", "", false},
+		"backslash":        {answer(404, ""), `/\other.test/`, "", false},
+		"no fallback":      {answer(404, ""), "", "", false},
+		"dots":             {answer(404, ""), "/../v1/modules/", "https://example.com/v1/modules/", false},
+	} {
+		c := client(webtest.Serve(test.answer))
+		if test.fallback != "" {
+			c.Hosts.Fallback = map[disco.Service]string{disco.ModulesV1: test.fallback}
+		}
+		s, err := c.Discover(t.Context(), example)
+		if test.fails != (err != nil) {
+			t.Errorf("%s: Discover: error %v, want one: %t", name, err, test.fails)
+		}
+		if err != nil {
+			continue
+		}
+		if wantURL(t, s, disco.ModulesV1, test.want); s.TokenHost() != example {
+			t.Errorf("%s: the token is that of %s, want %s", name, s.TokenHost(), example)
+		}
+	}
+
+	// An override without services stays without services, and an alias has those of its target.
+	c := client(webtest.Serve(answer(404, "")))
+	c.Hosts.Fallback = map[disco.Service]string{disco.ModulesV1: "/v1/"}
+	c.Hosts.Overrides = map[svchost.Hostname]*disco.Services{example: nil}
+	alias := svchost.MustParse("alias.test")
+	c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{alias: other}
+	wantURL(t, discover(t, c, example), disco.ModulesV1, "")
+	wantURL(t, discover(t, c, alias), disco.ModulesV1, "https://other.test/v1/")
+}
+
 func TestAliases(t *testing.T) {
 	t.Parallel()
 	alias, second := svchost.MustParse("alias.test"), svchost.MustParse("second.test")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/tofureg/tofureg/disco/svchost"
@@ -24,7 +26,7 @@ type Client struct {
 }
 
 // Discover returns the services of host, from [Hosts] or by a request. A host that answers 404
-// has no services, which is not an error.
+// has no services, or those of [Hosts.Fallback], which is not an error.
 //
 // Concurrent calls with the same token for a host share a request, which continues while one of
 // them waits. The error, a [*failure.Error], can wrap [failure.ErrUnauthorized] (status 401 or 403) or
@@ -64,6 +66,11 @@ type Hosts struct {
 	// Aliases maps a host to the target whose services and token it has. A host in Overrides is
 	// not an alias. An alias of the target is ignored.
 	Aliases map[svchost.Hostname]svchost.Hostname
+
+	// Fallback are the services of a host that answers, but offers none, as paths, such as
+	// ModulesV1: "/v1/modules/" for registries that serve modules without a discovery document. They are requested from
+	// the host itself, with its token. It does not replace Overrides.
+	Fallback map[Service]string
 
 	// TTL is the lifetime of cached services; if zero, an hour; if negative, nothing is cached.
 	// Documents over 64 KiB are not cached.
@@ -109,7 +116,26 @@ func (h *Hosts) discover(ctx context.Context, web *transport.Settings, host svch
 	if err != nil {
 		return nil, failed(host, err)
 	}
+	if len(s.doc.services) == 0 && len(h.Fallback) > 0 {
+		s = h.fallback(target)
+	}
 	return s.view(host, target, client.AllowHTTP), nil
+}
+
+// fallback returns the services of Fallback for host. A value that could lead to another host is an error of the service.
+func (h *Hosts) fallback(host svchost.Hostname) *Services {
+	values := make(map[Service]any, len(h.Fallback))
+	for id, path := range h.Fallback {
+		values[id] = path
+	}
+	s := NewServices(host, values)
+	for id, m := range s.doc.services {
+		if u, err := url.Parse(h.Fallback[Service(id)]); err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/") {
+			m.err = errors.New("a fallback must be a path that starts with a slash")
+			s.doc.services[id] = m
+		}
+	}
+	return s
 }
 
 // resolve returns the host to ask for the services of host, and its override if there is one.
