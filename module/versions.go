@@ -3,11 +3,11 @@ package module
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/choice"
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
@@ -55,12 +55,15 @@ type Versions struct {
 }
 
 // String returns the module and its versions.
-func (v *Versions) String() string {
-	list := make([]string, len(v.List))
-	for i, r := range v.List {
-		list[i] = r.Version.String()
+func (v *Versions) String() string { return v.choice().Text(v.Module.String()) }
+
+// choice returns what choosing of providers and modules shares.
+func (v *Versions) choice() choice.Versions[Release, Held] {
+	return choice.Versions[Release, Held]{
+		List: v.List, Held: v.Held,
+		Version: func(r *Release) addrs.Version { return r.Version },
+		Release: func(h *Held) *Release { return &h.Release },
 	}
-	return v.Module.String() + ": " + cmp.Or(strings.Join(list, ", "), "no versions")
 }
 
 // Clone returns a copy whose List, Warnings and Held may be changed.
@@ -76,27 +79,12 @@ func (v *Versions) Clone() *Versions {
 }
 
 // Find returns the release of version in List or Held, and whether there is one.
-func (v *Versions) Find(version addrs.Version) (Release, bool) {
-	if i := slices.IndexFunc(v.List, func(r Release) bool { return r.Version == version }); i >= 0 {
-		return v.List[i], true
-	}
-	if i := slices.IndexFunc(v.Held, func(h Held) bool { return h.Release.Version == version }); i >= 0 {
-		return v.Held[i].Release, true
-	}
-	return Release{}, false
-}
+func (v *Versions) Find(version addrs.Version) (Release, bool) { return v.choice().Find(version) }
 
 // HeldFor returns the versions in Held that c allows and are newer than the version than, newest
 // first.
-func (v *Versions) HeldFor(c addrs.ModuleConstraint, than addrs.Version) (list []Held) {
-	allows := c.Matcher()
-	for _, h := range v.Held {
-		if h.Release.Version.Compare(than) > 0 && allows(h.Release.Version) {
-			list = append(list, h)
-		}
-	}
-	slices.SortFunc(list, func(a, b Held) int { return b.Release.Version.Compare(a.Release.Version) })
-	return list
+func (v *Versions) HeldFor(c addrs.ModuleConstraint, than addrs.Version) []Held {
+	return v.choice().HeldFor(c.Matcher(), nil, than)
 }
 
 // Newest returns the newest version that c allows, also a deprecated one. A prerelease is allowed only
@@ -114,14 +102,10 @@ func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
 	return best, &failure.Error{Op: "choose a version of", Subject: v.Module.String(), Err: err}
 }
 
-// newest returns the newest version that allows accepts, or zero. The list may have any
-// order.
+// newest returns the newest version that allows accepts, or zero.
 func (v *Versions) newest(allows func(addrs.Version) bool) (best addrs.Version) {
-	for _, r := range v.List {
-		// If the list is sorted, this skips the rest.
-		if r.Version.Compare(best) > 0 && allows(r.Version) {
-			best = r.Version
-		}
+	if r := v.choice().Newest(allows, nil); r != nil {
+		best = r.Version
 	}
 	return best
 }
@@ -137,11 +121,7 @@ type HeldError struct {
 func (e *HeldError) Unwrap() error { return failure.ErrNoVersion }
 
 func (e *HeldError) Error() string {
-	list := make([]fault.Held, len(e.Held))
-	for i, h := range e.Held {
-		list[i] = fault.Held{Version: h.Release.Version.String(), Seen: h.Release.Discovered, Until: h.Until}
-	}
-	return fault.HeldBack(e.Constraint.String(), list)
+	return (&Versions{Held: e.Held}).choice().HeldBack(e.Constraint.String(), func(h *Held) (seen, until time.Time) { return h.Release.Discovered, h.Until })
 }
 
 // UnavailableError means that no version fits. It wraps [failure.ErrNoVersion].

@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/tofureg/tofureg/failure"
+
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/choice"
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
@@ -56,12 +58,15 @@ type Versions struct {
 }
 
 // String returns the provider and its versions.
-func (v *Versions) String() string {
-	list := make([]string, len(v.List))
-	for i, r := range v.List {
-		list[i] = r.Version.String()
+func (v *Versions) String() string { return v.choice().Text(v.Provider.String()) }
+
+// choice returns what choosing of providers and modules shares.
+func (v *Versions) choice() choice.Versions[Release, Held] {
+	return choice.Versions[Release, Held]{
+		List: v.List, Held: v.Held,
+		Version: func(r *Release) addrs.Version { return r.Version },
+		Release: func(h *Held) *Release { return &h.Release },
 	}
-	return v.Provider.String() + ": " + cmp.Or(strings.Join(list, ", "), "no versions")
 }
 
 // Clone returns a copy whose List, Warnings and Held may be changed.
@@ -77,32 +82,12 @@ func (v *Versions) Clone() *Versions {
 }
 
 // Find returns the release of version in List or Held, and whether there is one.
-func (v *Versions) Find(version addrs.Version) (Release, bool) {
-	if i := slices.IndexFunc(v.List, func(r Release) bool { return r.Version == version }); i >= 0 {
-		return v.List[i], true
-	}
-	if i := slices.IndexFunc(v.Held, func(h Held) bool { return h.Release.Version == version }); i >= 0 {
-		return v.Held[i].Release, true
-	}
-	return Release{}, false
-}
+func (v *Versions) Find(version addrs.Version) (Release, bool) { return v.choice().Find(version) }
 
 // HeldFor returns the versions in Held that c allows, fit need and are newer than the version than,
 // newest first.
 func (v *Versions) HeldFor(c addrs.ProviderConstraint, need Need, than addrs.Version) []Held {
-	return v.held(c, than, need.matcher())
-}
-
-func (v *Versions) held(c addrs.ProviderConstraint, than addrs.Version, fits func(*Release) error) (list []Held) {
-	allows := c.Matcher()
-	for _, h := range v.Held {
-		r := &h.Release
-		if r.Version.Compare(than) > 0 && allows(r.Version) && (fits == nil || fits(r) == nil) {
-			list = append(list, h)
-		}
-	}
-	slices.SortFunc(list, func(a, b Held) int { return b.Release.Version.Compare(a.Release.Version) })
-	return list
+	return v.choice().HeldFor(c.Matcher(), need.matcher(), than)
 }
 
 // Need is what a version must support. Unknown platforms and protocols are assumed to fit.
@@ -135,11 +120,11 @@ func (v *Versions) NewestFor(c addrs.ProviderConstraint, need Need) (addrs.Versi
 
 // choose returns the newest version that c allows and fits accepts; a nil fits accepts all.
 func (v *Versions) choose(c addrs.ProviderConstraint, need Need, fits func(*Release) error) (addrs.Version, error) {
-	if best := v.newest(c.Matcher(), fits); best != nil {
+	if best := v.choice().Newest(c.Matcher(), fits); best != nil {
 		return best.Version, nil
 	}
 	var err error = v.unavailable(c, need, fits)
-	if held := v.held(c, addrs.Version{}, fits); len(held) > 0 {
+	if held := v.choice().HeldFor(c.Matcher(), fits, addrs.Version{}); len(held) > 0 {
 		err = &HeldError{Provider: v.Provider, Constraint: c, Held: held}
 	}
 	return addrs.Version{}, &failure.Error{Op: "choose a version of", Subject: v.Provider.String(), Err: err}
@@ -165,23 +150,6 @@ func (p *Package) Fits(need Need) error {
 		Platforms:  []addrs.Platform{p.Platform},
 		Err:        kind,
 	}}
-}
-
-// newest returns the newest release that allows and fits accept, or nil. The list may have
-// any order.
-func (v *Versions) newest(allows func(addrs.Version) bool, fits func(*Release) error) *Release {
-	var best *Release
-	for i := range v.List {
-		r := &v.List[i]
-		// If the list is sorted, this skips the rest.
-		if best != nil && r.Version.Compare(best.Version) <= 0 {
-			continue
-		}
-		if allows(r.Version) && (fits == nil || fits(r) == nil) {
-			best = r
-		}
-	}
-	return best
 }
 
 // missing returns the needed platforms that are not in have.
@@ -258,11 +226,7 @@ type HeldError struct {
 func (e *HeldError) Unwrap() error { return failure.ErrNoVersion }
 
 func (e *HeldError) Error() string {
-	list := make([]fault.Held, len(e.Held))
-	for i, h := range e.Held {
-		list[i] = fault.Held{Version: h.Release.Version.String(), Seen: h.Release.Discovered, Until: h.Until}
-	}
-	return fault.HeldBack(e.Constraint.String(), list)
+	return (&Versions{Held: e.Held}).choice().HeldBack(e.Constraint.String(), func(h *Held) (seen, until time.Time) { return h.Release.Discovered, h.Until })
 }
 
 // UnavailableError means that no version or package fits.
@@ -371,17 +335,17 @@ func (v *Versions) unavailable(c addrs.ProviderConstraint, need Need, fits func(
 	e := &UnavailableError{Provider: v.Provider, Constraint: c, Need: need, Err: failure.ErrNoVersion}
 	anyRelease := addrs.ProviderConstraint{}.Matcher()
 	isRelease := func(v addrs.Version) bool { return !v.IsPrerelease() } // also 0.0.0
-	if r := cmp.Or(v.newest(isRelease, nil), v.newest(func(addrs.Version) bool { return true }, nil)); r != nil {
+	if r := cmp.Or(v.choice().Newest(isRelease, nil), v.choice().Newest(func(addrs.Version) bool { return true }, nil)); r != nil {
 		e.Newest = r.Version
 	}
 	if fits == nil {
 		return e
 	}
-	if r := v.newest(c.Matcher(), nil); r != nil {
+	if r := v.choice().Newest(c.Matcher(), nil); r != nil {
 		e.Allowed, e.Err = r.Version, fits(r)
 		e.Protocols, e.Platforms = slices.Clone(r.Protocols), slices.Clone(r.Platforms)
 	}
-	if r := v.newest(anyRelease, fits); r != nil {
+	if r := v.choice().Newest(anyRelease, fits); r != nil {
 		e.MayFit = r.Version
 	}
 	known := func(r *Release) error {
@@ -393,7 +357,7 @@ func (v *Versions) unavailable(c addrs.ProviderConstraint, need Need, fits func(
 		}
 		return fits(r)
 	}
-	if r := v.newest(anyRelease, known); r != nil {
+	if r := v.choice().Newest(anyRelease, known); r != nil {
 		e.Fits, e.MayFit = r.Version, addrs.Version{}
 	}
 	return e
