@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -131,8 +132,8 @@ func FuzzParseLenient(f *testing.F) {
 	for _, s := range seeds {
 		f.Add(s)
 	}
-	for _, s := range edited {
-		f.Add(hashes.Replace(s.src))
+	for _, s := range casetest.Sections(f, "edited.txt") {
+		f.Add(hashes.Replace(s.Text))
 	}
 	f.Fuzz(func(t *testing.T, src string) { checkLenient(t, src) })
 }
@@ -142,8 +143,8 @@ func TestLenientChangesNothingElse(t *testing.T) {
 	for _, src := range seeds {
 		checkLenient(t, src)
 	}
-	for _, s := range edited {
-		checkLenient(t, hashes.Replace(s.src))
+	for _, s := range casetest.Sections(t, "edited.txt") {
+		checkLenient(t, hashes.Replace(s.Text))
 	}
 }
 

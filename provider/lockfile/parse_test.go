@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -59,113 +60,33 @@ func TestUnderscore(t *testing.T) {
 // is made of it.
 func TestParseForms(t *testing.T) {
 	t.Parallel()
-	want := func(header string, rest ...string) string { return header + "\n" + strings.Join(rest, "") }
-	tofu := lockfile.HeaderOpenTofu
-	for name, tt := range map[string]struct{ src, want string }{
-		"empty":            {"", want(tofu)},
-		"header only":      {lockfile.HeaderTerraform, want(lockfile.HeaderTerraform)},
-		"other header":     {"\n  # a\r\n//b\r\n\r\n# c\r\n", want("# a\n//b")},
-		"no header":        {"# about alpha\n" + inBlock(), want(tofu, "\n", block(`  version = "1.0.0"`))},
-		"comment":          {"/* a */\n\n" + inBlock("# b"), want(tofu, "\n", block(`  version = "1.0.0"`))},
-		"byte order mark":  {"\ufeff# a\n\n" + inBlock(), want("# a", "\n", block(`  version = "1.0.0"`))},
-		"CRLF":             {strings.ReplaceAll(canonical, "\n", "\r\n"), canonical},
-		"one line":         {`provider "registry.example.com/acme/alpha" { version = "1.0.0" }`, want(tofu, "\n", block(`  version = "1.0.0"`))},
-		"hashes unsorted":  {inBlock(`hashes = ["c:c", "a:a", "c:c"]`), want(tofu, "\n", block(`  version = "1.0.0"`, "  hashes = [", `    "a:a",`, `    "c:c",`, "  ]"))},
-		"escaped":          {inBlock(`hashes = ["a:\U00000041$${%%{\\\"$"]`), want(tofu, "\n", block(`  version = "1.0.0"`, "  hashes = [", `    "a:A$${%%{\\\"$",`, "  ]"))},
-		"empty constraint": {inBlock(`constraints = ""`), want(tofu, "\n", block(`  version = "1.0.0"`))},
-		"order":            {strings.Replace(inBlock(), "alpha", "b", 1) + strings.Replace(inBlock(), "acme/alpha", "aaa/z", 1), want(tofu, "\n", strings.Replace(block(`  version = "1.0.0"`), "acme/alpha", "aaa/z", 1), "\n", strings.Replace(block(`  version = "1.0.0"`), "alpha", "b", 1))},
-		"module":           {"module \"a\" {\n  x = [1, {\n}]\n}\n" + inBlock(), want(tofu, "\n", block(`  version = "1.0.0"`))},
-	} {
-		if got := string(parse(t, tt.src).Bytes()); got != tt.want {
-			t.Errorf("%s: %q\nwas written\n%s\nwant\n%s", name, tt.src, got, tt.want)
+	for tt := range slices.Chunk(casetest.Sections(t, "forms.txt"), 2) {
+		if got := string(parse(t, tt[0].Text).Bytes()); got != tt[1].Text {
+			t.Errorf("%s: %q\nwas written\n%s\nwant\n%s", tt[0].Name, tt[0].Text, got, tt[1].Text)
 		}
 	}
 }
 
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ src, want string }{
-		{"x = 1\n", `1:1: argument "x" is not expected here; a lock file has provider blocks`},
-		{"x {\n}\n", `1:1: block "x" is not expected here; a lock file has provider blocks`},
-		{"provider {\n}\n", `1:1: block "provider" has 0 labels, want 1`},
-		{"module \"a\" \"b\" {\n}\n", `1:1: block "module" has 2 labels, want 1`},
-		{"}", "1:1: a block such as"},
-		{"\n\n  \"a\" = 1", "3:3: a block such as"},
-		{"provider \"a\"\n{}", "1:13: a label in quotes or an opening brace is expected here"},
-		{"provider \"a\" = 1", "1:14: a label in quotes or an opening brace"},
-		{block(), "1:1: provider registry.example.com/acme/alpha has no version"},
-		{"provider \"a b\" {\n}\n", `1:10: invalid provider address "a b"`},
-		{"provider \"acme/alpha\" {\n}\n", `1:10: address "acme/alpha" must be written "registry.opentofu.org/acme/alpha"`},
-		{"provider alpha {\n}\n", `1:10: address "alpha" must be written`},
-		{"provider \"${x}\" {\n}\n", `1:11: expressions in texts are not allowed in a lock file; a literal "${" is written "$${"`},
-		{"provider \"terraform.io/builtin/terraform\" {\n}\n", "1:10: provider cannot be locked: terraform.io/builtin/terraform is built into the CLI"},
-		{"provider \"registry.opentofu.org/-/aws\" {\n}\n", "1:10: provider cannot be locked: registry.opentofu.org/-/aws has no namespace"},
-		{inBlock() + inBlock(), "4:10: provider registry.example.com/acme/alpha is locked in line 1 already"},
-		{inBlock("x = 1"), `3:1: argument "x" is not expected in a provider block`},
-		{inBlock("x {", "}"), `3:1: block "x" is not expected in a provider block`},
-		{inBlock(`version = "1.0.0"`), `3:1: argument "version" is set twice`},
-		{block("version = 1"), `2:11: argument "version" must be a string literal`},
-		{block(`version = "1.0.0" + ""`), `2:11: argument "version" must be a string literal`},
-		{block(`version = "v1"`), `2:11: invalid provider version "v1"`},
-		{block(`version = "1.0"`), `2:11: version "1.0" must be written "1.0.0"`},
-		{inBlock(`constraints = [""]`), `3:15: argument "constraints" must be a string literal`},
-		{inBlock(`constraints = "x"`), `3:15: invalid provider version constraint "x"`},
-		{inBlock(`constraints = ">=1"`), `3:15: constraints ">=1" must be written ">= 1.0.0"`},
-		{inBlock(`hashes = "a:b"`), `3:10: argument "hashes" must be a list in brackets`},
-		{inBlock(`hashes = ["a:b"][0]`), `3:10: argument "hashes" must be a list in brackets`},
-		{inBlock(`hashes = [ # none`, "]"), "3:10: empty list of hashes; remove the argument"},
-		{inBlock(`hashes = ["a:b",`, ` null]`), "4:2: a hash in double quotes, followed by a comma, is expected here"},
-		{inBlock(`hashes = ["a:b" "c:d"]`), "3:11: a hash in double quotes, followed by a comma"},
-		{inBlock(`hashes = ["a:b",,]`), "3:17: a hash in double quotes"},
-		{inBlock(`hashes = ["ab"]`), `3:11: hash "ab": want "scheme:value"`},
-		{inBlock(`hashes = ["h1:"]`), `3:11: hash "h1:": hash has no value`},
-		{inBlock(`hashes = ["zh:` + strings.Repeat("AB", 32) + `"]`), `3:11: hash "zh:` + strings.Repeat("AB", 32) + `" must be written "zh:` + strings.Repeat("ab", 32) + `", in lower case`},
-		{inBlock(`hashes = ["\x"]`), "3:12: invalid escape sequence in a text"},
-		{inBlock(`hashes = ["\ud800"]`), "3:12: invalid escape sequence in a text"},
-		{inBlock(`hashes = ["\u12"]`), "3:12: invalid escape sequence in a text"},
-		{inBlock("version ="), "3:10: a value is expected here"},
-		{inBlock("version = # a"), "3:14: a value is expected here"},
-		{inBlock(`constraints = "", hashes = ["a:b"]`), "3:17: unexpected comma; each argument needs its own line"},
-		{inBlock(`constraints = "" }`), `3:18: unmatched '}'`},
-		{inBlock(`hashes = ["a:b")`), `3:16: unmatched ')'`},
-		{inBlock("[]"), "3:1: an argument is expected here"},
-		{"provider \"a/b/c\" {\n", "1:18: unclosed block"},
-		{"provider \"a/b/c\" {\n x = [", "2:7: unclosed bracket at the end of the file"},
-		{"provider \"a/b/c\" { version = \"1.0.0\"\n}", "1:37: want \"}\" in this line"},
-		{"provider \"a/b/c\" { version = \"1.0.0\" x = 1 }", `1:30: argument "version" must be a string literal`},
-		{"provider \"a/b/c\" { x {} }", "1:20: a block is not expected in the line of another one"},
-		{inBlock() + "x", "4:2: a label in quotes or an opening brace"},
-		{strings.TrimSpace(inBlock()) + " x", "3:3: a new line is expected after this block"},
-		{"module \"a\" {\n} x", "2:3: a new line is expected after this block"},
-		{"a = \"b\nc\"", "1:7: quoted text is not closed in this line"},
-		{"a = \"b\\\nc\"", "1:8: quoted text is not closed"},
-		{"a = \"b", "1:5: unclosed text"},
-		{"module \"a\" {\n  b = <<EOT\nc\nEOT\n}\n", "2:7: a heredoc is not allowed in a lock file"},
-		{inBlock(`hashes = ["$$%{x}"]`), "3:14: expressions in texts are not allowed"},
-		{"a /* b", "1:3: unclosed comment"},
-		{"a = 'b'", `1:5: unexpected '\'', want double quotes`},
-		{"a = “b”", `1:5: unexpected '“', want double quotes`},
-		{"a = \x00", `1:5: unexpected character '\x00'`},
-		{"ä = \"ö\" \u202e", `1:9: unexpected character '\u202e'`},
-		{"a = \xff", "1:5: text is not encoded in UTF-8"},
-		{"a = \"\xff\"", "1:6: text is not encoded in UTF-8"},
-		{"\ufeff\ufeff", `1:1: unexpected character '\ufeff'`},
-		{"x = 1\n<<<<<<< HEAD\n", "2:1: unresolved merge conflict"},
-		{"<<<<<<< HEAD\n", "1:1: unresolved merge conflict"},
-	} {
-		f, err := lockfile.Parse([]byte(tt.src), "")
+	cases := casetest.Sections(t, "refused.txt")
+	for text, want := range casetest.Pairs(t, "refused-bytes.txt") {
+		cases = append(cases, casetest.Section{Name: want, Text: text})
+	}
+	for _, tt := range cases {
+		f, err := lockfile.Parse([]byte(tt.Text), "")
 		if _, ok := errors.AsType[*lockfile.ParseError](err); !ok || f != nil {
-			t.Errorf("%q: %v, %v", tt.src, f, err)
+			t.Errorf("%q: %v, %v", tt.Text, f, err)
 			continue
 		}
 		// What follows a syntax error is not read, so it is the last one.
 		lines := strings.Split(err.Error(), "\n")
-		if last := lines[len(lines)-1]; !strings.HasPrefix(last, tt.want) {
-			t.Errorf("%q: got\n%v\nwant\n%s", tt.src, err, tt.want)
+		if last := lines[len(lines)-1]; !strings.HasPrefix(last, tt.Name) {
+			t.Errorf("%q: got\n%v\nwant\n%s", tt.Text, err, tt.Name)
 		}
-		_, err = lockfile.ParseLenient([]byte(tt.src), "")
-		if e, ok := err.(*lockfile.ParseError); err != nil && (!ok || !strings.HasPrefix(e.Error(), tt.want)) {
-			t.Errorf("%q: ParseLenient returned the %T\n%v\nwant a ParseError\n%s", tt.src, err, err, tt.want)
+		_, err = lockfile.ParseLenient([]byte(tt.Text), "")
+		if e, ok := err.(*lockfile.ParseError); err != nil && (!ok || !strings.HasPrefix(e.Error(), tt.Name)) {
+			t.Errorf("%q: ParseLenient returned the %T\n%v\nwant a ParseError\n%s", tt.Text, err, err, tt.Name)
 		}
 	}
 }

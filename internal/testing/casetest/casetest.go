@@ -5,7 +5,8 @@
 // one field: https://example.com/"x"*100 is a long URL. Fields left out at the end are empty. Empty lines count for
 // nothing, nor does what follows a field that starts with #.
 //
-// Texts of several lines are in sections, each after a line "-- NAME --", as in an archive of txtar.
+// Texts of several lines are in sections, each after a line "-- NAME --", as in an archive of txtar. In them ␍ stands for a carriage
+// return, and ␄ before the end of a line for no line feed.
 package casetest
 
 import (
@@ -76,7 +77,7 @@ func Sections(t testing.TB, name string) []Section {
 		if head, end := strings.CutSuffix(head, " --"); ok && end {
 			all = append(all, Section{Name: head})
 		} else if len(all) > 0 {
-			all[len(all)-1].Text += line
+			all[len(all)-1].Text += signs.Replace(line)
 		}
 	}
 	if len(all) == 0 {
@@ -84,6 +85,8 @@ func Sections(t testing.TB, name string) []Section {
 	}
 	return all
 }
+
+var signs = strings.NewReplacer("␍", "\r", "␄\n", "")
 
 func file(t testing.TB, name string) string {
 	t.Helper()
