@@ -167,21 +167,13 @@ func TestUnderscores(t *testing.T) {
 
 func TestProviderKinds(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		in              string
-		legacy, builtIn bool
-	}{
-		{"hashicorp/aws", false, false},
-		{"-/aws", true, false},
-		{"terraform.io/builtin/terraform", false, true},
-		{"opentofu.org/builtin/terraform", false, true},
-		{"builtin/terraform", false, false},
-		{"terraform.io/hashicorp/terraform", false, false},
-		{"terraform.io:8443/builtin/terraform", false, false},
-	} {
-		p := addrs.MustParseProvider(tt.in)
-		if p.IsLegacy() != tt.legacy || p.IsBuiltIn() != tt.builtIn {
-			t.Errorf("%q: IsLegacy %v, IsBuiltIn %v; want %v, %v", tt.in, p.IsLegacy(), p.IsBuiltIn(), tt.legacy, tt.builtIn)
+	for _, tt := range casetest.Read[struct {
+		In              string
+		Legacy, BuiltIn bool
+	}](t, "provider-kinds.txt") {
+		p := addrs.MustParseProvider(tt.In)
+		if p.IsLegacy() != tt.Legacy || p.IsBuiltIn() != tt.BuiltIn {
+			t.Errorf("%q: IsLegacy %v, IsBuiltIn %v; want %v, %v", tt.In, p.IsLegacy(), p.IsBuiltIn(), tt.Legacy, tt.BuiltIn)
 		}
 	}
 	if z := (addrs.Provider{}); z.IsLegacy() || z.IsBuiltIn() || !z.IsZero() || z.String() != "" || z.Display() != "" {

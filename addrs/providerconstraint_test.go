@@ -84,19 +84,13 @@ func TestProviderConstraintZero(t *testing.T) {
 
 func TestProviderConstraintAnd(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ a, b, want string }{
-		{"", ">= 1", ">= 1.0.0"},
-		{"~> 1.0", "!= 1.5, ~> 1.0", "~> 1.0, != 1.5.0"},
-		{"< 2", ">= 1", ">= 1.0.0, < 2.0.0"},
-		{"1.0.0-beta", ">= 0.9", ">= 0.9.0, 1.0.0-beta"},
-		{"1.0.0-beta", "1.0.0-beta", "1.0.0-beta"},
-	} {
-		a, b := addrs.MustParseProviderConstraint(tt.a), addrs.MustParseProviderConstraint(tt.b)
+	for _, tt := range casetest.Read[struct{ A, B, Want string }](t, "provider-constraints-both.txt") {
+		a, b := addrs.MustParseProviderConstraint(tt.A), addrs.MustParseProviderConstraint(tt.B)
 		for _, c := range []addrs.ProviderConstraint{a.And(b), b.And(a)} {
-			if c.String() != tt.want || c != addrs.MustParseProviderConstraint(tt.want) {
-				t.Errorf("%q and %q: %q, want %q", tt.a, tt.b, c, tt.want)
+			if c.String() != tt.Want || c != addrs.MustParseProviderConstraint(tt.Want) {
+				t.Errorf("%q and %q: %q, want %q", tt.A, tt.B, c, tt.Want)
 			}
-			checkAsProvider(t, strings.TrimPrefix(tt.a+","+tt.b, ","), c)
+			checkAsProvider(t, strings.TrimPrefix(tt.A+","+tt.B, ","), c)
 		}
 	}
 }

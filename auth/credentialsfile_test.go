@@ -23,6 +23,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
@@ -203,30 +204,16 @@ func TestCredentialsFileSweeps(t *testing.T) {
 
 func TestCredentialsFileMalformed(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		text   string
-		line   int
-		column int
-		reason string
-	}{
-		{`{"credentials":`, 1, 15, "invalid JSON"},
-		{"{\n \"credentials\": {\n  \"a.test\": {\"token\": " + secret + "}}}", 3, 23, "invalid JSON"},
-		{"{\n \"credentials\": {}\n} x", 3, 3, "invalid JSON"},
-		{`{"credentials": {'a.test': {}}}`, 1, 18, "invalid JSON"},
-		{"\ufeff{}", 1, 1, "invalid JSON"},
-		{"{\"x\": \"\n\"}", 1, 8, "invalid JSON"},
-		{strings.Repeat("[", 20_000), 1, 10001, "invalid JSON"},
-		{`null`, 1, 1, "not a JSON object"},
-		{"\n [\"credentials\"]", 2, 2, "not a JSON object"},
-		{`{"credentials": null}`, 1, 17, "not a JSON object"},
-		{`{"credentials": [{"a.test": {"token": "x"}}]}`, 1, 17, "not a JSON object"},
-		{"{\"credentials\": {},\n\"credential\\u0073\": {}}", 2, 21, `a second "credentials"`},
-	} {
-		file := credentials(t, tt.text)
+	for _, tt := range casetest.Read[struct {
+		Text         string
+		Line, Column int
+		Reason       string
+	}](t, "credentials-files-malformed.txt") {
+		file := credentials(t, tt.Text)
 		for _, err := range attempts(t, file) {
-			wantSyntaxError(t, err, file.Path, tt.line, tt.column, tt.reason)
+			wantSyntaxError(t, err, file.Path, tt.Line, tt.Column, tt.Reason)
 		}
-		wantFile(t, file.Path, tt.text)
+		wantFile(t, file.Path, tt.Text)
 		wantOnly(t, file.Path)
 	}
 }

@@ -294,27 +294,15 @@ func TestEnvironIgnores(t *testing.T) {
 
 func TestEnvironTwoVariablesForOneHost(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		want    string
-		ordered bool // the order matters: the last value of a name counts, also if it is empty
-		environ []string
-	}{
-		{"encoded", false, []string{"TF_TOKEN_my__host_test=encoded", "TF_TOKEN_my-host.test=literal"}},
-		{"lower", false, []string{"TF_TOKEN_MY-HOST_TEST=upper", "TF_TOKEN_my-host_test=lower", "TF_TOKEN_My-host_test=mixed"}},
-		{"underscore", false, []string{"TF_TOKEN_my-host_test=underscore", "TF_TOKEN_my-host.test=dot"}},
-		{"set", false, []string{"TF_TOKEN_MY-HOST_test=set", "TF_TOKEN_my-host_test="}}, // an empty variable is not set
-		{"legal", false, []string{"TF_TOKEN_MY-HOST_TEST=not legal", "TF_TOKEN_my-host_test=legal"}},
-		{"YWJj==", false, []string{"TF_TOKEN_my-host_test=YWJj=="}},
-		{"last", true, []string{"TF_TOKEN_my-host_test=first", "TF_TOKEN_my-host_test=last"}},
-		{"", true, []string{"TF_TOKEN_my-host_test=first", "TF_TOKEN_my-host_test="}},
-		{"upper", true, []string{"TF_TOKEN_MY-HOST_TEST=upper", "TF_TOKEN_my-host_test=first", "TF_TOKEN_my-host_test="}},
-		// An entry without "=" is ignored.
-		{"last", true, []string{"TF_TOKEN_my-host_test=", "TF_TOKEN_my-host_test=last", "TF_TOKEN_my-host_test"}},
-	} {
-		want(t, auth.Environ(tt.environ), wire(t, "my-host.test"), tt.want)
-		for i := 1; !tt.ordered && i < len(tt.environ); i++ {
-			tt.environ = append(tt.environ[1:], tt.environ[0])
-			want(t, auth.Environ(tt.environ), wire(t, "my-host.test"), tt.want)
+	for _, tt := range casetest.Read[struct {
+		Want    string
+		Ordered bool
+		Environ []string
+	}](t, "environments.txt") {
+		want(t, auth.Environ(tt.Environ), wire(t, "my-host.test"), tt.Want)
+		for i := 1; !tt.Ordered && i < len(tt.Environ); i++ {
+			tt.Environ = append(tt.Environ[1:], tt.Environ[0])
+			want(t, auth.Environ(tt.Environ), wire(t, "my-host.test"), tt.Want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/cooldown"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
@@ -81,21 +82,7 @@ func TestModuleCooldown(t *testing.T) {
 // TestModuleCooldownRefuses: mistakes are errors with their place.
 func TestModuleCooldownRefuses(t *testing.T) {
 	t.Parallel()
-	for config, want := range map[string]string{
-		"module_installation {\n  direct {\n    cooldown_period = \"7w\"\n  }\n}":                               `3:23: invalid age "7w"`,
-		"module_installation {\n  direct {\n    cooldown_period = \"36501d\"\n  }\n}":                           "at most 36500d",
-		"module_installation {\n  direct {\n    cooldown_period = 7\n  }\n}":                                    `invalid age "7"`,
-		"module_installation {\n  direct {\n    cooldown_period = true\n  }\n}":                                 "must be a string",
-		"module_installation {\n  direct {\n    include = [\"registry.opentofu.org/*/*\"]\n  }\n}":              "it must be HOSTNAME/NAMESPACE/NAME/SYSTEM",
-		"module_installation {\n  direct {\n    exclude = [\"registry.opentofu.org/*/a/*\"]\n  }\n}":            "the parts after a star must be stars too",
-		"module_installation {\n  direct {\n    cooldown_period = \"7d\"\n    cooldown_period = \"0d\"\n  }\n}": `4:5: the argument "cooldown_period" is set already`,
-		`{"module_installation": {"direct": {"cooldown_period": "7d", "cooldown_period": "0d"}}}`:               `a second "cooldown_period"`,
-		"module_installation {\n  direct {}\n  direct {}\n}":                                                    `3:3: a second block "direct"`,
-		"module_installation {\n  network_mirror {}\n}":                                                         `unknown installation method "network_mirror"`,
-		"module_installation {}\nmodule_installation {}":                                                        `2:1: a second block "module_installation"`,
-		"module_installation = 1":                "must be a block",
-		"module_installation {\n  direct = 1\n}": "must be a block",
-	} {
+	for config, want := range casetest.Pairs(t, "tables/modules-refused.txt") {
 		_, err := cliconfig.Load(t.Context(), home(t, map[string]string{".tofurc": config}))
 		if e, ok := errors.AsType[*cliconfig.Error](err); !ok || len(e.Unwrap()) != 1 || !strings.Contains(err.Error(), want) {
 			t.Errorf("Load of\n%s\nreturned %v, want %s", config, err, want)

@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
@@ -106,21 +107,12 @@ func compareNative(t *testing.T, src string) bool {
 // TestNativeDeviations has sources that only the parser or only the library accepts.
 func TestNativeDeviations(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		src  string
-		ours bool
-	}{
-		{"a =", false},        // an empty file for the library
-		{`a = "\400"`, false}, // the library panics
-		{`a = "\q"`, false},
-		{"a {", false},
-		{"a = 1abc = 2", false}, // a warning would quote the name, which can be a part of a secret
-		{"a = 1ebc = 2", false},
-		{"a = 99999999999999999999", true}, // refused where a number is expected
-		{"a = 08", true},
-	} {
-		if _, err := cliconfig.ParseFile(c.src, false); (err == nil) != c.ours {
-			t.Errorf("%q: %v", c.src, err)
+	for _, c := range casetest.Read[struct {
+		Src  string
+		Ours bool
+	}](t, "tables/native-deviations.txt") {
+		if _, err := cliconfig.ParseFile(c.Src, false); (err == nil) != c.Ours {
+			t.Errorf("%q: %v", c.Src, err)
 		}
 	}
 }

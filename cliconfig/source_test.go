@@ -3,7 +3,6 @@ package cliconfig_test
 import (
 	"errors"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
 	"io/fs"
 	"net/http"
 	"os"
@@ -16,6 +15,8 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -248,34 +249,25 @@ func TestMissingDirectory(t *testing.T) {
 // TestRetries counts the requests for a document and for an archive.
 func TestRetries(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name, rest          string // of the method, and what follows it
-		environ             []string
-		documents, archives int // requests; a mirror gets one request for documents
-	}{
-		{"default", "}\n", nil, 2, 3},
-		{"none for archives", "  download_retry_count = 0\n}\n", nil, 2, 1},
-		{"argument before variable", "  download_retry_count = 4\n}\n", []string{"TF_PROVIDER_DOWNLOAD_RETRY=1"}, 2, 5},
-		{"variables", "}\n", []string{"TF_PROVIDER_DOWNLOAD_RETRY=1", "TF_REGISTRY_DISCOVERY_RETRY=5"}, 6, 2},
-		{"variable for documents", "}\n", []string{"TF_REGISTRY_DISCOVERY_RETRY=5"}, 6, 3},
-		{"variable for archives", "}\n", []string{"TF_PROVIDER_DOWNLOAD_RETRY=4"}, 2, 5},
-		{"none for documents", "}\n}\nregistry_protocols {\n  retry_count = 0\n", nil, 1, 3},
-		{"both", "  download_retry_count = 0\n}\n", []string{"TF_REGISTRY_DISCOVERY_RETRY=5"}, 6, 1},
-	} {
+	for _, c := range casetest.Read[struct {
+		Name, Rest          string
+		Environ             []string
+		Documents, Archives int
+	}](t, "tables/retries.txt") {
 		for _, method := range []string{"direct {\n", "network_mirror {\n  url = \"https://mirror.example.com/mirror/\"\n"} {
-			t.Run(c.name+" "+method[:6], func(t *testing.T) {
+			t.Run(c.Name+" "+method[:6], func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					reg := registryOf(alpha)
-					cfg := installation(t, reg, method+c.rest, c.environ...)
+					cfg := installation(t, reg, method+c.Rest, c.Environ...)
 					reg.AddFault(regtest.Fault{Kind: regtest.Archive, Status: 503})
-					if _, err := get(t, cfg, alpha); err == nil || reg.Count(regtest.Archive) != c.archives {
-						t.Errorf("%d requests for the archive, want %d: %v", reg.Count(regtest.Archive), c.archives, err)
+					if _, err := get(t, cfg, alpha); err == nil || reg.Count(regtest.Archive) != c.Archives {
+						t.Errorf("%d requests for the archive, want %d: %v", reg.Count(regtest.Archive), c.Archives, err)
 					}
 					reg.Reset()
 					const lists = regtest.Versions | regtest.MirrorIndex
 					reg.AddFault(regtest.Fault{Kind: lists, Status: 503})
-					want := c.documents
+					want := c.Documents
 					if method[:6] != "direct" {
 						want = 1
 					}

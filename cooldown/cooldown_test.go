@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cooldown"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/memtest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
@@ -190,31 +191,24 @@ func TestRuleOff(t *testing.T) {
 	if got := listed(t, d, cooldown.Rule{Dates: fails}); got != "1.1.0 1.0.0" {
 		t.Errorf("without an age: %s", got)
 	}
-	for _, test := range []struct {
-		include, exclude []string
-		want             string
-	}{
-		{nil, nil, "held"},
-		{[]string{"registry.example.com/*/*"}, nil, "held"},
-		{[]string{"other.example.com/*/*"}, nil, "listed"},
-		{nil, []string{"registry.example.com/acme/*"}, "listed"},
-		{[]string{"*/*/*"}, []string{"registry.example.com/acme/alpha"}, "listed"},
-		{[]string{"*/*/*"}, []string{"registry.example.com/acme/beta"}, "held"},
-	} {
+	for _, test := range casetest.Read[struct {
+		Include, Exclude []string
+		Want             string
+	}](t, "rules-off.txt") {
 		p := &cooldown.Providers{Source: providers{dated: d}, Rule: cooldown.Rule{Age: week}}
 		m := &cooldown.Modules{Source: modules{dated: d}, Rule: cooldown.Rule{Age: week}}
-		for _, text := range test.include {
+		for _, text := range test.Include {
 			p.Include = append(p.Include, provider.MustParsePattern(text))
 			m.Include = append(m.Include, module.MustParsePattern(asModule(text)))
 		}
-		for _, text := range test.exclude {
+		for _, text := range test.Exclude {
 			p.Exclude = append(p.Exclude, provider.MustParsePattern(text))
 			m.Exclude = append(m.Exclude, module.MustParsePattern(asModule(text)))
 		}
 		ofProvider, ofModule := must.Get(p.ProviderVersions(t.Context(), alpha))(t), must.Get(m.ModuleVersions(t.Context(), network))(t)
-		held := map[string]int{"held": 2, "listed": 0}[test.want]
+		held := map[string]int{"held": 2, "listed": 0}[test.Want]
 		if len(ofProvider.Held) != held || len(ofModule.Held) != held {
-			t.Errorf("include %q, exclude %q: %d versions of a provider and %d of a module are held, want %d", test.include, test.exclude, len(ofProvider.Held), len(ofModule.Held), held)
+			t.Errorf("include %q, exclude %q: %d versions of a provider and %d of a module are held, want %d", test.Include, test.Exclude, len(ofProvider.Held), len(ofModule.Held), held)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/webtest"
 )
 
@@ -86,28 +87,16 @@ func TestStatus(t *testing.T) {
 
 func TestMediaType(t *testing.T) {
 	t.Parallel()
-	for value, good := range map[string]bool{
-		"application/json":                             true,
-		"application/json; charset=utf-8":              true,
-		"Application/JSON;charset=utf-8":               true,
-		"application/json ; a=1; a=2":                  false,
-		"application/json; charset":                    false,
-		"application/json;":                            true,
-		"":                                             false,
-		"text/html":                                    false,
-		"text/html; note=application/json":             false,
-		"application/vnd.api+json":                     false,
-		"application/octet-stream":                     false,
-		"application/jsonp":                            false,
-		"application/json, text/html":                  false,
-		"text/\x1b[2Jplain" + strings.Repeat("x", 1e4): false,
-	} {
-		_, err := client(webtest.Serve(webtest.Status(200, `{}`, "Content-Type: "+value))).Discover(t.Context(), example)
-		if good != (err == nil) {
-			t.Errorf("%q: %v", value, err)
+	for _, test := range casetest.Read[struct {
+		Value string
+		Good  bool
+	}](t, "media-types.txt") {
+		_, err := client(webtest.Serve(webtest.Status(200, `{}`, "Content-Type: "+test.Value))).Discover(t.Context(), example)
+		if test.Good != (err == nil) {
+			t.Errorf("%q: %v", test.Value, err)
 		}
 		if err != nil && (!strings.Contains(err.Error(), "media type") || strings.Contains(err.Error(), "\x1b") || len(err.Error()) > 500) {
-			t.Errorf("%q: text %q", value, err)
+			t.Errorf("%q: text %q", test.Value, err)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package mirrorclient_test
 import (
 	"errors"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/mirrorclient"
@@ -64,32 +64,24 @@ func TestBaseRefused(t *testing.T) {
 // port.
 func TestPaths(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ base, provider, dir string }{
-		{"https://m.example.com/p", "registry.example.com/acme/alpha", "https://m.example.com/p/registry.example.com/acme/alpha/"},
-		{"https://m.example.com", "hashicorp/random", "https://m.example.com/registry.opentofu.org/hashicorp/random/"},
-		{"https://m.example.com:8443/p", "example.com:8080/acme/alpha", "https://m.example.com:8443/p/example.com:8080/acme/alpha/"},
-		{"https://m.example.com/p", "example.com:443/acme/alpha", "https://m.example.com/p/example.com/acme/alpha/"},
-		{"https://m.example.com/p", "böb.example.com:8080/acme/alpha", "https://m.example.com/p/xn--bb-fka.example.com:8080/acme/alpha/"},
-		{"https://m.example.com/p", "example.com/bücher/größe", "https://m.example.com/p/example.com/b%C3%BCcher/gr%C3%B6%C3%9Fe/"},
-		{"https://m.example.com/a%2Fb", "EXAMPLE.com/Acme/Alpha", "https://m.example.com/a%2Fb/example.com/acme/alpha/"},
-	} {
-		p := addrs.MustParseProvider(test.provider)
+	for _, test := range casetest.Read[struct{ Base, Provider, Dir string }](t, "paths.txt") {
+		p := addrs.MustParseProvider(test.Provider)
 		web := &site{pages: map[string]page{
-			test.dir + "index.json": {body: `{"versions":{"1.2.0":{}}}`},
-			test.dir + "1.2.0.json": {body: document("linux_amd64", "alpha.zip")},
+			test.Dir + "index.json": {body: `{"versions":{"1.2.0":{}}}`},
+			test.Dir + "1.2.0.json": {body: document("linux_amd64", "alpha.zip")},
 		}}
 		c := client(web)
-		c.BaseURL = test.base
+		c.BaseURL = test.Base
 		versions, err := c.ProviderVersions(t.Context(), p)
 		if err != nil || len(versions.List) != 1 || versions.Provider != p {
-			t.Errorf("%s: %v, %v", test.provider, versions, err)
+			t.Errorf("%s: %v, %v", test.Provider, versions, err)
 		}
 		pkg, err := c.ProviderPackage(t.Context(), p, v120, linux)
-		if err != nil || pkg.URL != test.dir+"alpha.zip" {
-			t.Errorf("%s: %v, %v", test.provider, pkg, err)
+		if err != nil || pkg.URL != test.Dir+"alpha.zip" {
+			t.Errorf("%s: %v, %v", test.Provider, pkg, err)
 		}
-		if got, want := web.asked(), []string{test.dir + "index.json", test.dir + "1.2.0.json"}; !slices.Equal(got, want) {
-			t.Errorf("%s: asked %q, want %q", test.provider, got, want)
+		if got, want := web.asked(), []string{test.Dir + "index.json", test.Dir + "1.2.0.json"}; !slices.Equal(got, want) {
+			t.Errorf("%s: asked %q, want %q", test.Provider, got, want)
 		}
 	}
 }
@@ -145,23 +137,10 @@ func grant(svchost.Hostname, *url.URL) bool { return true }
 // provider's host.
 func TestToken(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		base string
-		host string // that there is a token for
-		sent bool
-	}{
-		{"https://mirror.example.com/p/", "mirror.example.com", true},
-		{"https://MIRROR.example.com/p/", "mirror.example.com", true},
-		{"https://mirror.example.com:8443/p/", "mirror.example.com:8443", true},
-		{"https://böb.example.com/p/", "böb.example.com", true},
-		{"https://127.0.0.1:8443/p/", "127.0.0.1:8443", true},
-		{"https://mirror.example.com:8443/p/", "mirror.example.com", false},
-		{"https://mirror.example.com/p/", "mirror.example.com:8443", false},
-		{"https://mirror.example.com/p/", "example.com", false},
-		{"https://example.com/p/", "mirror.example.com", false},
-		{"https://mirror.example.com/p/", "registry.example.com", false}, // the provider's
-		{"https://[::1]:8443/p/", "mirror.example.com", false},
-	} {
+	for _, test := range casetest.Read[struct {
+		Base, Host string
+		Sent       bool
+	}](t, "tokens.txt") {
 		var saw []string
 		web := roundTripper(func(r *http.Request) (*http.Response, error) {
 			saw = append(saw, r.Header.Get("Authorization"))
@@ -174,14 +153,14 @@ func TestToken(t *testing.T) {
 			}
 			return jsonAnswer(r, body), nil
 		})
-		c := &mirrorclient.Client{BaseURL: test.base, Transport: &transport.Settings{HTTP: &http.Client{Transport: web}, Retries: -1, Credentials: tokens(t, secret, test.host)}}
+		c := &mirrorclient.Client{BaseURL: test.Base, Transport: &transport.Settings{HTTP: &http.Client{Transport: web}, Retries: -1, Credentials: tokens(t, secret, test.Host)}}
 		walk(t, c)
 		want := []string{"", "", ""}
-		if test.sent {
+		if test.Sent {
 			want = []string{"Bearer " + secret, "Bearer " + secret, ""}
 		}
 		if fmt.Sprint(saw) != fmt.Sprint(want) {
-			t.Errorf("%s with a token for %s: saw %q, want %q", test.base, test.host, saw, want)
+			t.Errorf("%s with a token for %s: saw %q, want %q", test.Base, test.Host, saw, want)
 		}
 	}
 }
@@ -190,19 +169,14 @@ func TestToken(t *testing.T) {
 // and port, and with archives only if PackageCredentials permits it.
 func TestTokenOnRedirect(t *testing.T) {
 	t.Parallel()
-	for place, same := range map[string]bool{
-		"https://mirror.example.com":      true,
-		"https://mirror.example.com:443":  true,
-		"https://mirror.example.com:8443": false,
-		"https://eu.mirror.example.com":   false,
-		"https://example.com":             false,
-		"https://registry.example.com":    false,
-		"http://mirror.example.com":       false,
-	} {
+	for _, test := range casetest.Read[struct {
+		Place string
+		Same  bool
+	}](t, "tokens-redirected.txt") {
 		for _, kind := range []string{"index.json", "1.2.0.json", "alpha.zip"} {
 			for _, packages := range []bool{false, true} {
 				web := mirror(map[string]string{"index.json": `{"versions":{}}`, "1.2.0.json": document("linux_amd64", alphaURL+"alpha.zip"), "alpha.zip": "zip"})
-				target := place + "/elsewhere"
+				target := test.Place + "/elsewhere"
 				web.pages[strings.Replace(target, ":443", "", 1)] = web.pages[alphaURL+kind]
 				web.pages[alphaURL+kind] = page{status: 302, header: http.Header{"Location": {target}}}
 				c := client(web)
@@ -212,16 +186,16 @@ func TestTokenOnRedirect(t *testing.T) {
 				}
 				walk(t, c)
 				if len(web.seen) != 4 {
-					t.Errorf("%s of %s: %d requests", kind, place, len(web.seen))
+					t.Errorf("%s of %s: %d requests", kind, test.Place, len(web.seen))
 				}
 				for _, r := range web.seen {
 					want := ""
 					isArchive := strings.HasSuffix(r.URL.Path, ".zip") || r.URL.Path == "/elsewhere" && kind == "alpha.zip"
-					if (same || r.URL.Path != "/elsewhere") && (!isArchive || packages) {
+					if (test.Same || r.URL.Path != "/elsewhere") && (!isArchive || packages) {
 						want = "Bearer " + secret
 					}
 					if got := r.Header.Get("Authorization"); got != want || r.Header.Get("Referer") != "" {
-						t.Errorf("%s of %s, packages %t: %s saw %q, want %q", kind, place, packages, r.URL, got, want)
+						t.Errorf("%s of %s, packages %t: %s saw %q, want %q", kind, test.Place, packages, r.URL, got, want)
 					}
 				}
 			}

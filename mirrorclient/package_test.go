@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -27,14 +28,7 @@ func find(t testing.TB, body string) (*provider.Package, error) {
 // TestArchiveURLs checks the forms of URLs that real mirrors use.
 func TestArchiveURLs(t *testing.T) {
 	t.Parallel()
-	for ref, want := range map[string]string{
-		"./alpha.zip":                 alphaURL + "alpha.zip",
-		"/files?id=7f3c9a":            "https://mirror.example.com/files?id=7f3c9a",
-		"//cdn.example.com/alpha.zip": "https://cdn.example.com/alpha.zip",
-		"https://store.example.com/a.zip?X-Amz-Signature=1f&X-Amz-Date=2": "https://store.example.com/a.zip?X-Amz-Signature=1f&X-Amz-Date=2",
-		"?file=alpha": alphaURL + "1.2.0.json?file=alpha", // one program may serve both
-		"größe.zip":   alphaURL + "gr%C3%B6%C3%9Fe.zip",
-	} {
+	for ref, want := range casetest.Pairs(t, "archive-urls.txt") {
 		pkg, err := find(t, document("linux_amd64", ref, goodZH))
 		if err != nil || pkg.URL != want || pkg.SumsURL != "" || pkg.SignatureURL != "" || pkg.Keys != nil || pkg.Filename != "" {
 			t.Errorf("%s: %+v, %v, want %s", ref, pkg, err, want)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
@@ -58,16 +59,7 @@ func TestIndex(t *testing.T) {
 // empty list.
 func TestBadIndex(t *testing.T) {
 	t.Parallel()
-	for body, reason := range map[string]string{
-		``:                                     "JSON",
-		`{"versions":{"1.0.0":[]}}`:            `the value of "1.0.0" is not an object`,
-		`{"versions":{"1.0.0":1}}`:             `the value of "1.0.0" is not an object`,
-		`{"versions":{"\u001b[31m":true}}`:     `the value of "\x1b[31m" is not an object`,
-		`{"versions":"1.0.0"}`:                 "versions is not an object",
-		`{"versions":[{"version":"1.0.0"}]}`:   "package regclient",
-		`{"providers.v1":"/v1/providers/"}`:    "discovery document",
-		"<!DOCTYPE html><title>Log in</title>": "invalid character '<'",
-	} {
+	for body, reason := range casetest.Pairs(t, "index-refused.txt") {
 		_, err := client(mirror(map[string]string{"index.json": body})).ProviderVersions(t.Context(), alpha)
 		e := asError(t, err)
 		if e.Status != 200 || e.URL != alphaURL+"index.json" || e.Attempts != 1 || errors.Is(err, failure.ErrNotFound) {
@@ -120,30 +112,22 @@ func TestIndexLimits(t *testing.T) {
 // the listed one.
 func TestSpelling(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		index, version string
-		document       string // there is
-		want           []string
-	}{
-		{`"1.2":{}`, "1.2.0", "1.2.json", []string{"1.2.0.json", "index.json", "1.2.json"}},
-		{`"01.02.0":{}`, "1.2.0", "01.02.0.json", []string{"1.2.0.json", "index.json", "01.02.0.json"}},
-		{`"1.2":{}`, "1.2.0", "1.2.0.json", []string{"1.2.0.json"}},
-		{`"1.2.0":{},"1.2":{}`, "1.2.0", "1.2.0.json", []string{"1.2.0.json"}},
-		{`"1.2":{},"1.2.0":{}`, "1.2.0", "1.2.0.json", []string{"1.2.0.json"}},
-		{`"1.2.0-rc.1+b.5":{}`, "1.2.0-rc.1+b.5", "1.2.0-rc.1+b.5.json", []string{"1.2.0-rc.1+b.5.json"}},
-	} {
-		web := mirror(map[string]string{"index.json": `{"versions":{` + test.index + `}}`, test.document: document("linux_amd64", "alpha.zip")})
-		v := addrs.MustParseVersion(test.version)
+	for _, test := range casetest.Read[struct {
+		Index, Version, Document string
+		Want                     []string
+	}](t, "spellings.txt") {
+		web := mirror(map[string]string{"index.json": `{"versions":{` + test.Index + `}}`, test.Document: document("linux_amd64", "alpha.zip")})
+		v := addrs.MustParseVersion(test.Version)
 		pkg, err := client(web).ProviderPackage(t.Context(), alpha, v, linux)
 		if err != nil || pkg.Version != v {
-			t.Errorf("%s: %v, %v", test.index, pkg, err)
+			t.Errorf("%s: %v, %v", test.Index, pkg, err)
 		}
 		var names []string
 		for _, u := range web.asked() {
 			names = append(names, strings.TrimPrefix(u, alphaURL))
 		}
-		if !slices.Equal(names, test.want) {
-			t.Errorf("%s: asked for %q, want %q", test.index, names, test.want)
+		if !slices.Equal(names, test.Want) {
+			t.Errorf("%s: asked for %q, want %q", test.Index, names, test.Want)
 		}
 	}
 }
@@ -152,16 +136,7 @@ func TestSpelling(t *testing.T) {
 // do.
 func TestMediaType(t *testing.T) {
 	t.Parallel()
-	for header, reason := range map[string]string{
-		"application/json":                 "",
-		"application/json; charset=utf-8":  "",
-		"application/json;charset=utf-8;x": "malformed media type",
-		"application/octet-stream":         `media type is "application/octet-stream", want application/json: configure`,
-		"text/plain; charset=utf-8":        `media type is "text/plain", want application/json`,
-		"text/html; charset=utf-8":         "got a web page (text/html; charset=utf-8): check",
-		"\x1b[31m":                         `media type "\x1b[31m`,
-		"":                                 "media type is missing, want application/json: configure",
-	} {
+	for header, reason := range casetest.Pairs(t, "media-types.txt") {
 		web := mirror(nil)
 		sent := http.Header{"Content-Type": {header}}
 		if header == "" {

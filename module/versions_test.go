@@ -3,13 +3,14 @@ package module_test
 import (
 	"encoding/json"
 	"errors"
-	"github.com/tofureg/tofureg/failure"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
 )
@@ -27,16 +28,7 @@ func listed(t testing.TB, list ...string) *module.Versions {
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	all := listed(t, "1.0.0", "v1.10.0", "0.10", "1.9.0.4", "2.0.0-rc.1", "1.2")
-	for constraint, want := range map[string]string{
-		"":                "1.10.0",
-		"~> 1.2":          "1.10.0",
-		"< 1.10":          "1.9.0.4",
-		"0.10":            "0.10.0",
-		">= 2.0.0-rc.1":   "",
-		"2.0.0-rc.1":      "2.0.0-rc.1",
-		"2.0.0-rc.1, < 3": "",
-		"> 5":             "",
-	} {
+	for constraint, want := range casetest.Pairs(t, "newest.txt") {
 		c := must.Get(addrs.ParseModuleConstraint(constraint))(t)
 		got, err := all.Newest(c)
 		if got.String() != want || (want == "") != (err != nil) {

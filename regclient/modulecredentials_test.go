@@ -3,7 +3,6 @@ package regclient_test
 import (
 	"errors"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
 	"io"
 	"log/slog"
 	"net/http"
@@ -17,6 +16,8 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
@@ -391,15 +392,7 @@ type reply func() (status int, body io.Reader, header http.Header)
 // its own host, by the same rules.
 func TestModuleCredentialsAfterPage(t *testing.T) {
 	t.Parallel()
-	for next, want := range map[string]string{ // "": nothing is asked
-		"https://files.example.com/b.zip":                   "https://files.example.com+",
-		"https://other.example.net/b.zip":                   "https://other.example.net+",
-		"https://other.example.net:8443/b.zip":              "https://other.example.net:8443",
-		"https://other.example.net/b.zip?X-Amz-Signature=a": "https://other.example.net",
-		"https://evil.example.com/b.zip":                    "https://evil.example.com",
-		"http://files.example.com/b.zip":                    "http://files.example.com",
-		"git::https://files.example.com/b.git":              "",
-	} {
+	for next, want := range casetest.Pairs(t, "pages-after-credentials.txt") {
 		h := &hostileNet{answer: func(n int, _ *http.Request) (int, io.Reader, http.Header) {
 			return 200, strings.NewReader(`<html><head><meta name="terraform-get" content="` + next + `"></head>`), nil
 		}}

@@ -3,7 +3,6 @@ package regclient_test
 import (
 	"errors"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
 	"io"
 	"net/http"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/testkit/regtest"
@@ -44,43 +45,27 @@ func wantLocation(t *testing.T, got, want *module.Location) {
 func TestLocationBodies(t *testing.T) {
 	t.Parallel()
 	const header, body = "https://header.example.com/a.zip", "https://body.example.com/a.zip"
-	tests := map[string]struct {
-		doc          string
-		beside, bare string // where it is with and without the header, "": an error
-	}{
-		"spaces":               {" \n{\"location\":\" " + body + " \"}\r\n", body, body},
-		"empty":                {"", header, ""},
-		"blank":                {"\n", header, ""},
-		"no location":          {`{}`, header, ""},
-		"blank location":       {`{"location":"  "}`, header, ""},
-		"text":                 {"OK\n", header, ""},
-		"page":                 {"<html>moved</html>", header, ""},
-		"array":                {"[]", header, ""},
-		"flag null":            {`{"location":"` + body + `","use_registry_credentials":null}`, body, body},
-		"flag null, no more":   {`{"use_registry_credentials":null}`, header, ""},
-		"flag twice":           {`{"location":"` + body + `","use_registry_credentials":false,"use_Registry_Credentials":true}`, "", ""},
-		"flag without address": {`{"use_registry_credentials":true}`, "", ""},
-	}
-	for name, test := range tests {
+	tests := casetest.Read[struct{ Name, Doc, Beside, Bare string }](t, "location-bodies.txt")
+	for _, test := range tests {
 		for _, h := range []string{header, ""} {
 			reg := moduleRegistry(regtest.Module{})
-			f := raw(regtest.ModuleLocation, test.doc)
+			f := raw(regtest.ModuleLocation, test.Doc)
 			f.Header = http.Header{"X-Terraform-Get": {h}}
 			reg.AddFault(f)
-			want := test.beside
+			want := test.Beside
 			if h == "" {
-				want = test.bare
+				want = test.Bare
 			}
 			loc, err := locate(t, reg)
 			switch {
 			case want == "" && err == nil:
-				t.Errorf("%s, header %q: %s, want an error", name, h, loc)
+				t.Errorf("%s, header %q: %s, want an error", test.Name, h, loc)
 			case want == "":
 				if e := asError(t, err); e.Status != 200 || e.Op != "find" || errors.Is(err, failure.ErrNotFound) {
-					t.Errorf("%s, header %q: %v", name, h, err)
+					t.Errorf("%s, header %q: %v", test.Name, h, err)
 				}
 			case err != nil:
-				t.Errorf("%s, header %q: %v", name, h, err)
+				t.Errorf("%s, header %q: %v", test.Name, h, err)
 			default:
 				wantLocation(t, loc, at(module.Location{URL: want, Archive: "zip"}))
 			}
@@ -147,20 +132,7 @@ func TestLocationRefused(t *testing.T) {
 // TestDirectLocation: with use_registry_credentials, the location is a plain URL.
 func TestDirectLocation(t *testing.T) {
 	t.Parallel()
-	tests := map[string]string{
-		"https://files.example.com/a.zip": "https://files.example.com/a.zip",
-		"/a/b.tar.gz?x=y&archive=zip":     "https://" + host + "/a/b.tar.gz?x=y&archive=zip",
-		"package":                         modulesURL + "acme/network/aws/1.0.0/package",
-		"../1.0.0.zip":                    modulesURL + "acme/network/aws/1.0.0.zip",
-		"?format=zip":                     locationURL + "?format=zip",
-		"a.zip//sub":                      modulesURL + "acme/network/aws/1.0.0/a.zip//sub",
-		"http://files.example.com/a.zip":  "http://files.example.com/a.zip",
-		"git::https://git.example.com/a":  "",
-		"git@git.example.com:a.git":       "",
-		"ftp://files.example.com/a.zip":   "",
-		"file:///etc/passwd":              "",
-		"a.zip#fragment":                  "",
-	}
+	tests := casetest.Pairs(t, "direct-locations.txt")
 	for answer, want := range tests {
 		for _, use := range []bool{true, false} {
 			loc, err := locate(t, moduleRegistry(regtest.Module{Location: answer, UseRegistryCredentials: &use}))
@@ -233,33 +205,23 @@ func answers(body string, header http.Header) *regtest.Registry {
 func TestModuleRequest(t *testing.T) {
 	t.Parallel()
 	const archives = "application/zip, application/x-tar, */*;q=0.1"
-	tests := []struct {
-		location string
-		direct   bool
-		url      string // that is asked for
-		accept   string
-	}{
-		{"https://e.example.com/a.zip", false, "https://e.example.com/a.zip", archives},
-		{"https://e.example.com/a?archive=tar.xz", false, "https://e.example.com/a", archives},
-		{"https://e.example.com/a.zip?b=%2f&a=1&a=0", false, "https://e.example.com/a.zip?b=%2f&a=1&a=0", archives},
-		{"https://e.example.com/a", false, "https://e.example.com/a?terraform-get=1", "*/*"},
-		{"https://e.example.com/a?b=%2f;c&a=1", false, "https://e.example.com/a?b=%2f;c&a=1&terraform-get=1", "*/*"},
-		{"https://e.example.com/a.zip?archive=false", false, "https://e.example.com/a.zip?terraform-get=1", "*/*"},
-		{"https://e.example.com/a", true, "https://e.example.com/a", archives},
-		{"https://e.example.com/a?archive=false", true, "https://e.example.com/a?archive=false", archives},
-	}
+	tests := casetest.Read[struct {
+		Location    string
+		Direct      bool
+		Url, Accept string
+	}](t, "module-requests.txt")
 	for _, test := range tests {
-		reg := moduleRegistry(regtest.Module{Location: test.location})
-		if test.direct {
-			reg = moduleRegistry(regtest.Module{Location: test.location, UseRegistryCredentials: new(bool)})
+		reg := moduleRegistry(regtest.Module{Location: test.Location})
+		if test.Direct {
+			reg = moduleRegistry(regtest.Module{Location: test.Location, UseRegistryCredentials: new(bool)})
 		}
 		reg.AddFault(regtest.Fault{Kind: regtest.Other, Raw: []byte("archive")})
 		c := client(reg)
 		loc := must.Get(c.ModuleLocation(t.Context(), network, v100))(t)
 		must.Do(t, fetch(t, c, loc))
 		r := reg.Requests()
-		if got := r[len(r)-1]; got.URL() != test.url || got.Header.Get("Accept") != test.accept || got.Header.Get("Accept-Encoding") != "identity" || got.Method != http.MethodGet {
-			t.Errorf("%s: %s, Accept %q", test.location, got, got.Header.Get("Accept"))
+		if got := r[len(r)-1]; got.URL() != test.Url || got.Header.Get("Accept") != test.Accept || got.Header.Get("Accept-Encoding") != "identity" || got.Method != http.MethodGet {
+			t.Errorf("%s: %s, Accept %q", test.Location, got, got.Header.Get("Accept"))
 		}
 	}
 }

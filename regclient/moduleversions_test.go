@@ -19,6 +19,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/testkit/regtest"
@@ -154,20 +155,14 @@ func TestUnknownModule(t *testing.T) {
 
 func TestBrokenModuleVersions(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ doc, want string }{
-		"null":          {"null", "null"},
-		"no modules":    {`{"errors":["Not Found"]}`, "modules is missing"},
-		"number":        {`{"modules":[{"versions":[{"version":1}]}]}`, "number where string is wanted"},
-		"map of lists":  {`{"modules":{"versions":[]}}`, "object where"},
-		"text, no list": {`{"modules":[{"versions":"1.0.0"}]}`, "string where"},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, test := range casetest.Read[struct{ Name, Doc, Want string }](t, "module-versions-broken.txt") {
+		t.Run(test.Name, func(t *testing.T) {
 			t.Parallel()
 			reg := listing("1.0.0")
-			reg.AddFault(raw(regtest.ModuleVersions, test.doc))
+			reg.AddFault(raw(regtest.ModuleVersions, test.Doc))
 			_, err := client(reg).ModuleVersions(t.Context(), network)
-			if e := asError(t, err); e.Status != 200 || errors.Is(err, failure.ErrNotFound) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want status 200 and %q", err, test.want)
+			if e := asError(t, err); e.Status != 200 || errors.Is(err, failure.ErrNotFound) || !strings.Contains(err.Error(), test.Want) {
+				t.Errorf("error %v, want status 200 and %q", err, test.Want)
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -30,20 +31,7 @@ func TestKeyInfo(t *testing.T) {
 		}
 		return text
 	}
-	for name, want := range map[string]string{
-		"rsa4096":     "rsa4096 RSA 4096",
-		"rsa1024":     "rsa1024 RSA 1024",
-		"dsa":         "dsa DSA 2048",
-		"ecdsa":       "ecdsa ECDSA P256",
-		"two":         "rsa2048 RSA 2048; ed25519 Ed25519",
-		"subkey":      "subkey Ed25519, subkey RSA 2048",
-		"expiring":    "expiring Ed25519 until 2020-12-31",
-		"prolonged":   "expiring Ed25519 until 2030-11-29",
-		"subexpiring": "subexpiring Ed25519, subkey Ed25519 until 2020-12-31",
-		"revoked":     "revoked Ed25519 revoked",
-		"retired":     "retired Ed25519 revoked",
-		"subrevoked":  "subrevoked Ed25519, subkey Ed25519 revoked",
-	} {
+	for name, want := range casetest.Pairs(t, "keys-of-gpg.txt") {
 		infos := must.Get(gpgKey(t, name).Info())(t)
 		var got []string
 		for _, k := range infos {

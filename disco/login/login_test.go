@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/disco/login"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/testkit/regtest"
 )
@@ -247,27 +248,7 @@ func TestDiscoveryFails(t *testing.T) {
 func TestAuthorizationURL(t *testing.T) {
 	t.Parallel()
 	errSeen := errors.New("seen")
-	for address, want := range map[string]string{ // "" means refused
-		"http://sso.example.net/a":                             "",
-		"javascript:alert(1)":                                  "",
-		"file:///etc/passwd":                                   "",
-		"data:text/html,x":                                     "",
-		"https://accounts.example.com@example.net/a":           "",
-		"https://a:b@sso.example.net/a":                        "",
-		"https:///a":                                           "",
-		"https://sso.example.net:0/a":                          "",
-		"https://127.1/a":                                      "",
-		`https://sso"onload=x.example.net/a`:                   "",
-		"https://sso<b>.example.net/a":                         "",
-		"https://sso'$(x);.example.net/a":                      "",
-		"https://[fe80::1%25$(x)]/a":                           "",
-		"//sso.example.net/a":                                  "https://sso.example.net/a?",
-		"https://sso.example.net/a?x=1&x=2":                    "https://sso.example.net/a?x=1&x=2&",
-		"https://sso.example.net/a?state=x&y=%2F&z":            "https://sso.example.net/a?y=%2F&z=&",
-		"/a?redirect_uri=https://x.test&response_typ%65=token": "https://registry.example.com/a?",
-		"https://SSO.example.net/ä b?x=\u202e'$(a)&y=%2F#f":    "https://sso.example.net/%C3%A4%20b?x=%E2%80%AE%27%24%28a%29&y=%2F&client_id=x&",
-		"/a?scope=x&code_challenge_method=plain":               "https://registry.example.com/a?scope=x&",
-	} {
+	for address, want := range casetest.Pairs(t, "authorization-urls.txt") {
 		reg := regtest.New(host.String())
 		reg.Services = map[string]any{"login.v1": map[string]any{"client": "x", "authz": address, "token": "/t"}}
 		c := client(reg)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 )
 
 // TestJoin: the text of many errors is short, and all are in the error.
@@ -47,18 +48,7 @@ func TestNarrow(t *testing.T) {
 
 func TestShown(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{
-		"":                        "",
-		"plain":                   "plain",
-		"a?token=b":               "a",
-		"https://u:p@host/x?y":    "https://...@host/x",
-		"u:p@host":                "...@host",
-		"https://a@b@c":           "https://...@c",
-		"123456789012345678901":   "12345678901234567890...",
-		"1234567890123456789é":    "1234567890123456789...", // not half a character
-		"12345678901234567890":    "12345678901234567890",
-		"u@12345678901234567890?": "...@1234567890123456...",
-	} {
+	for in, want := range casetest.Pairs(t, "shown.txt") {
 		if got := fault.Shown(in, 20); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 )
 
 // source is an auth.Source that counts lookups and invalidations.
@@ -119,23 +120,7 @@ func (a *asked) login(h svchost.Hostname) (string, auth.Password, bool) {
 // called.
 func TestFirstURLAndTheLogin(t *testing.T) {
 	t.Parallel()
-	for address, want := range map[string]string{ // the host that Login gets, or "" if it is not called
-		"https://files.example.com/x":                                   "files.example.com",
-		"https://FILES.example.com:443/x":                               "files.example.com",
-		"https://files.example.com:8443/x?a=b":                          "files.example.com:8443",
-		"https://xn--bcher-kva.example.com/x":                           "xn--bcher-kva.example.com",
-		"https://127.0.0.1/x":                                           "127.0.0.1",
-		"http://files.example.com/x":                                    "",
-		"http://files.example.com:443/x":                                "",
-		"https://bob:own@files.example.com/x":                           "",
-		"https://bob@files.example.com/x":                               "",
-		"https://bob:own@files.example.com/x?X-Amz-Signature=b":         "", // which is instead of the user
-		"https://files.example.com/x?X-Amz-Signature=b":                 "",
-		"https://files.example.com/x?sv=1&sig=abc":                      "",
-		"https://files.example.com/x?token=opaque":                      "",
-		"https://files.example.com/x?Expires=1&Signature=abc&Policy=p":  "",
-		"https://files.example.com/x?a=b;access_token=opaque&c=d&e=%zz": "",
-	} {
+	for address, want := range casetest.Pairs(t, "first-urls-login.txt") {
 		s, a := serve(status(200, "")), asked{}
 		c := &httpx.Client{HTTP: &http.Client{Transport: s}, AllowHTTP: strings.HasPrefix(address, "http:")}
 		r := get(address)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
@@ -107,43 +108,20 @@ func TestUserInformationInTheURL(t *testing.T) {
 
 func TestFirstURLAndTheToken(t *testing.T) {
 	t.Parallel()
-	for address, want := range map[string]bool{
-		"https://registry.example.com/x":                                              true,
-		"https://elsewhere.example.net/x":                                             true, // a service that discovery named
-		"http://registry.example.com/x":                                               false,
-		"https://registry.example.com/x?page=2&sort=name":                             true,
-		"https://registry.example.com/x?token=opaque":                                 true,
-		"https://registry.example.com:443/x?token=opaque":                             true,
-		"https://registry.example.com:8443/x?token=opaque":                            false,
-		"https://elsewhere.example.net/x?token=opaque":                                false,
-		"https://elsewhere.example.net/x?a=b&access_token=opaque":                     false,
-		"https://elsewhere.example.net/x?page_token=7":                                true,
-		"https://bucket.example.net/x?X-Amz-Credential=a&X-Amz-Signature=b":           false,
-		"https://registry.example.com/x?X-Amz-Credential=a&X-Amz-Signature=b":         false,
-		"https://bucket.example.net/x?x-amz-signature=b":                              false,
-		"https://bucket.example.net/x?X%2DAmz%2DSignature=b":                          false,
-		"https://bucket.example.net/x?a=b;X-Amz-Signature=b":                          false,
-		"https://bucket.example.net/x?%zz=b&X-Amz-Signature=b":                        false,
-		"https://bucket.example.net/x?X-Goog-Signature=b":                             false,
-		"https://bucket.example.net/x?sv=2024-11-04&se=2026-11-21&sr=b&sp=r&sig=abc":  false,
-		"https://bucket.example.net/x?sig=abc":                                        true,
-		"https://bucket.example.net/x?Expires=1&Signature=abc&Key-Pair-Id=K":          false,
-		"https://bucket.example.net/x?GoogleAccessId=a&Expires=1&Signature=abc":       false,
-		"https://bucket.example.net/x?Signature=abc":                                  true,
-		"https://bucket.example.net/x?Expires=1":                                      true,
-		"https://bucket.example.net/x?q-sign-algorithm=sha1&q-signature=abc":          false,
-		"https://bucket.example.net/x?x-oss-signature-version=OSS4&x-oss-signature=a": false,
-	} {
+	for _, test := range casetest.Read[struct {
+		Address string
+		Want    bool
+	}](t, "first-urls-token.txt") {
 		s := serve(status(200, ""))
 		c := client(t, s)
 		c.AllowHTTP = true
-		resp, err := c.Document(t.Context(), withToken(address))
+		resp, err := c.Document(t.Context(), withToken(test.Address))
 		if err != nil {
-			t.Errorf("%s: %v", address, err)
+			t.Errorf("%s: %v", test.Address, err)
 			continue
 		}
-		if sent := s.Requests()[0].Header.Get("Authorization") != ""; sent != want || resp.HadToken != want {
-			t.Errorf("%s: token sent %v (HadToken %v), want %v", address, sent, resp.HadToken, want)
+		if sent := s.Requests()[0].Header.Get("Authorization") != ""; sent != test.Want || resp.HadToken != test.Want {
+			t.Errorf("%s: token sent %v (HadToken %v), want %v", test.Address, sent, resp.HadToken, test.Want)
 		}
 	}
 }

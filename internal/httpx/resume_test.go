@@ -17,6 +17,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
@@ -32,31 +33,18 @@ func TestResume(t *testing.T) {
 		"early end":  func(w *wire) { w.end = io.ErrUnexpectedEOF },
 	}
 	const later = "Sat, 01 Jan 2000 00:00:01 GMT"
-	validators := []struct {
-		name, etag, date, now, ifRange string
-		chunks                         bool
-	}{
-		{"etag", `"v1"`, "", "", `"v1"`, false},
-		{"etag and date", `"v1"`, "Fri, 31 Dec 1999 00:00:00 GMT", "", `"v1"`, false},
-		{"weak etag", `W/"v1"`, "", "", "", false},
-		{"weak etag and date", `W/"v1"`, "Fri, 31 Dec 1999 00:00:00 GMT", "", "", false},
-		{"date", "", "Fri, 31 Dec 1999 00:00:00 GMT", "", "Fri, 31 Dec 1999 00:00:00 GMT", false},
-		{"young date", "", old, "", "", false},
-		{"young date by its own clock", "", old, old, "", false},
-		{"old date by its own clock", "", old, later, old, false},
-		{"bad date", "", "yesterday", "", "", false},
-		{"none", "", "", "", "", false},
-		{"etag, no length", `"v1"`, "", "", `"v1"`, true},
-		{"no validator, no length", "", "", "", "", true},
-	}
+	validators := casetest.Read[struct {
+		Name, Etag, Date, Now, IfRange string
+		Chunks                         bool
+	}](t, "validators.txt")
 	for how, breaking := range breaks {
 		for _, v := range validators {
 			for _, ignoresRange := range []bool{false, true} {
-				if v.chunks && how == "truncation" {
+				if v.Chunks && how == "truncation" {
 					continue // cannot be told from the end
 				}
-				bubble(t, fmt.Sprint(how, "/", v.name, "/ignores ", ignoresRange), func(t *testing.T) {
-					f := &file{data: data, etag: v.etag, date: v.date, now: v.now, chunks: v.chunks, cuts: []int{123_456}, how: breaking}
+				bubble(t, fmt.Sprint(how, "/", v.Name, "/ignores ", ignoresRange), func(t *testing.T) {
+					f := &file{data: data, etag: v.Etag, date: v.Date, now: v.Now, chunks: v.Chunks, cuts: []int{123_456}, how: breaking}
 					if ignoresRange {
 						f.rest = func(r *http.Request) *http.Response {
 							r = r.Clone(r.Context())
@@ -74,7 +62,7 @@ func TestResume(t *testing.T) {
 					if b.Resumes() != 1 {
 						t.Errorf("%d resumes", b.Resumes())
 					}
-					want := []string{"|", "bytes=123456-|" + v.ifRange}
+					want := []string{"|", "bytes=123456-|" + v.IfRange}
 					if fmt.Sprint(f.steps) != fmt.Sprint(want) {
 						t.Errorf("requests %q, want %q", f.steps, want)
 					}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tofureg/tofureg/internal/stamp"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/disktest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -303,20 +304,16 @@ func TestClock(t *testing.T) {
 // TestFileSystems: only tested file systems are believed.
 func TestFileSystems(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		magic int64
-		known bool
-	}{
-		"ext4": {unix.EXT4_SUPER_MAGIC, true}, "xfs": {unix.XFS_SUPER_MAGIC, true}, "btrfs": {unix.BTRFS_SUPER_MAGIC, true},
-		"tmpfs": {unix.TMPFS_MAGIC, false}, "overlay": {unix.OVERLAYFS_SUPER_MAGIC, false}, "FUSE": {unix.FUSE_SUPER_MAGIC, false},
-		"NFS": {unix.NFS_SUPER_MAGIC, false}, "CIFS": {0xff534d42, false}, "9p": {unix.V9FS_MAGIC, false}, "f2fs": {unix.F2FS_SUPER_MAGIC, false},
-		"unknown": {0, false},
-	} {
+	for _, test := range casetest.Read[struct {
+		Name  string
+		Magic int64
+		Known bool
+	}](t, "file-systems.txt") {
 		x := newTree(t)
-		x.System.Statfs = isType(test.magic)
+		x.System.Statfs = isType(test.Magic)
 		x.want(t, false)
-		if got := x.hash(t); got != test.known {
-			t.Errorf("%s: an earlier result was used: %t, want %t", name, got, test.known)
+		if got := x.hash(t); got != test.Known {
+			t.Errorf("%s: an earlier result was used: %t, want %t", test.Name, got, test.Known)
 		}
 	}
 	x := newTree(t)

@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/testing/archivetest"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/disktest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
@@ -346,26 +347,18 @@ func TestLookupLinks(t *testing.T) {
 
 func TestExecutable(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		files []string
-		want  string
-	}{
-		"plain":         {[]string{"terraform-provider-alpha"}, "terraform-provider-alpha"},
-		"version":       {[]string{"README", "terraform-provider-alpha_v1.2.0_x5"}, "terraform-provider-alpha_v1.2.0_x5"},
-		"windows":       {[]string{"terraform-provider-alpha_v1.2.0.exe"}, "terraform-provider-alpha_v1.2.0.exe"},
-		"first":         {[]string{"terraform-provider-alpha_b", "terraform-provider-alpha.exe", "terraform-provider-alpha_a"}, "terraform-provider-alpha.exe"},
-		"not a file":    {[]string{"terraform-provider-alpha/x", "terraform-provider-alpha_v1"}, "terraform-provider-alpha_v1"},
-		"other":         {[]string{"terraform-provider-alphabet", "terraform-provider-beta", "terraform-provider-alpha-x"}, ""},
-		"below":         {[]string{"bin/terraform-provider-alpha"}, ""},
-		"other letters": {[]string{"Terraform-Provider-Alpha"}, ""},
-	} {
+	for _, c := range casetest.Read[struct {
+		Name  string
+		Files []string
+		Want  string
+	}](t, "executables.txt") {
 		dir := t.TempDir()
-		for _, f := range c.files {
+		for _, f := range c.Files {
 			write(t, dir, f, "")
 		}
 		got, err := (&install.Package{Provider: alpha, Version: v1, Platform: linux, Dir: dir}).Executable()
-		if c.want == "" && !errors.Is(err, fs.ErrNotExist) || c.want != "" && (err != nil || got != filepath.Join(dir, c.want)) {
-			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		if c.Want == "" && !errors.Is(err, fs.ErrNotExist) || c.Want != "" && (err != nil || got != filepath.Join(dir, c.Want)) {
+			t.Errorf("%s: %q, %v; want %q", c.Name, got, err, c.Want)
 		}
 	}
 	if _, err := (&install.Package{Provider: alpha, Dir: filepath.Join(t.TempDir(), "none")}).Executable(); !errors.Is(err, os.ErrNotExist) {

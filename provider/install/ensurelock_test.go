@@ -3,7 +3,6 @@ package install_test
 import (
 	"context"
 	"errors"
-	"github.com/tofureg/tofureg/failure"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/testing/archivetest"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
@@ -44,27 +45,20 @@ func TestLockIsNotMutated(t *testing.T) {
 // TestLockedVersion: a locked version is kept if possible, otherwise refused.
 func TestLockedVersion(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		constraint string
-		upgrade    bool
-		version    string // "": LockedError
-		locked     bool
-	}{
-		"kept":                {"~> 1.0", false, "1.0.0", true},
-		"upgraded":            {"~> 1.0", true, "1.1.0", false},
-		"upgraded to itself":  {"1.0.0", true, "1.0.0", true},
-		"any release":         {"", false, "1.0.0", true},
-		"not allowed":         {"~> 2.0", false, "", true},
-		"not allowed, anyway": {"~> 2.0", true, "2.0.0", false},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, test := range casetest.Read[struct {
+		Name, Constraint string
+		Upgrade          bool
+		Version          string
+		Locked           bool
+	}](t, "locked-versions.txt") {
+		t.Run(test.Name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, 1)
 			s.want[numbered(0)] = constraintOf("1.0.0")
 			lock := s.ensure(t, nil).Lock
-			s.want[numbered(0)] = constraintOf(test.constraint)
-			s.in.Upgrade = test.upgrade
-			if test.version == "" {
+			s.want[numbered(0)] = constraintOf(test.Constraint)
+			s.in.Upgrade = test.Upgrade
+			if test.Version == "" {
 				result, err := s.in.Ensure(t.Context(), s.want, lock)
 				var locked *install.LockedError
 				if !errors.As(err, &locked) || locked.Version.String() != "1.0.0" || locked.Constraint != s.want[numbered(0)] || locked.Provider != numbered(0) ||
@@ -78,7 +72,7 @@ func TestLockedVersion(t *testing.T) {
 			}
 			result := s.ensure(t, lock)
 			sel := only(t, result)
-			if sel.Version.String() != test.version || sel.Locked != test.locked {
+			if sel.Version.String() != test.Version || sel.Locked != test.Locked {
 				t.Errorf("version %s, locked %v", sel.Version, sel.Locked)
 			}
 			if e, _ := result.Lock.Get(sel.Provider); e.Version != sel.Version || e.Constraints != s.want[sel.Provider] {

@@ -3,7 +3,6 @@ package mirrordir_test
 import (
 	"context"
 	"errors"
-	"github.com/tofureg/tofureg/failure"
 	"io/fs"
 	"net/url"
 	"os"
@@ -16,7 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/serve/mirrordir"
@@ -28,45 +29,21 @@ import (
 func TestNames(t *testing.T) {
 	t.Parallel()
 	const archive = "terraform-provider-alpha_1.0.0_linux_amd64.zip"
-	tests := map[string]struct {
-		files    []string
-		versions string // newest first
-		dir      bool   // 1.0.0 for linux_amd64 is unpacked
-		warning  string // part of a warning
-	}{
-		"packed":                {files: []string{home + "/" + archive}, versions: "1.0.0"},
-		"unpacked":              {files: []string{home + "/1.0.0/linux_amd64/x"}, versions: "1.0.0", dir: true},
-		"both":                  {files: []string{home + "/1.0.0/linux_amd64/x", home + "/" + archive}, versions: "1.0.0"},
-		"several":               {files: []string{home + "/" + archive, home + "/2.0.0-rc1/linux_amd64/x", home + "/10.0.0/linux_amd64/x"}, versions: "10.0.0 2.0.0-rc1 1.0.0"},
-		"short version":         {files: []string{home + "/terraform-provider-alpha_1_linux_amd64.zip"}, versions: "1.0.0"},
-		"short directory":       {files: []string{home + "/1.0/linux_amd64/x"}, versions: "1.0.0", dir: true},
-		"more parts":            {files: []string{home + "/terraform-provider-alpha_1.0.0_linux_amd64_x5.zip"}, warning: "not of the form"},
-		"upper case":            {files: []string{home + "/Terraform-Provider-ALPHA_1.0.0_linux_amd64.ZIP"}, versions: "1.0.0"},
-		"case of a platform":    {files: []string{home + "/terraform-provider-alpha_1.0.0_Linux_AMD64.zip"}, versions: "1.0.0"},
-		"two cases":             {files: []string{home + "/terraform-provider-alpha_1.0.0_Linux_AMD64.zip", home + "/" + archive}, versions: "1.0.0"},
-		"case of a prerelease":  {files: []string{home + "/terraform-provider-alpha_1.0.0-Beta_linux_amd64.zip"}, versions: "1.0.0-Beta"},
-		"host in upper case":    {files: []string{"Registry.Example.com/acme/alpha/" + archive}, versions: "1.0.0"},
-		"host with port 443":    {files: []string{"registry.example.com:443/acme/alpha/" + archive}, versions: "1.0.0"},
-		"namespace, type":       {files: []string{"registry.example.com/ACME/Alpha/" + archive}, versions: "1.0.0"},
-		"two spellings":         {files: []string{"Registry.example.com/acme/alpha/2/linux_amd64/x", home + "/" + archive}, versions: "2.0.0 1.0.0"},
-		"too large a number":    {files: []string{home + "/terraform-provider-alpha_18446744073709551616.0.0_linux_amd64.zip"}, warning: "invalid version"},
-		"too large, unpacked":   {files: []string{home + "/18446744073709551616.0.0/linux_amd64/x", home + "/" + archive}, versions: "1.0.0"},
-		"v before the version":  {files: []string{home + "/terraform-provider-alpha_v1.0.0_linux_amd64.zip"}, warning: "invalid version"},
-		"too few parts":         {files: []string{home + "/terraform-provider-alpha_1.0.0_linux.zip"}, warning: "not of the form"},
-		"invalid platform":      {files: []string{home + "/terraform-provider-alpha_1.0.0_linux_.zip"}, warning: "invalid platform"},
-		"version 0.0.0":         {files: []string{home + "/terraform-provider-alpha_0.0.0_linux_amd64.zip"}, versions: "0.0.0", warning: "no constraint selects"},
-		"another provider":      {files: []string{home + "/terraform-provider-beta_1.0.0_linux_amd64.zip"}, warning: "another provider"},
-		"other files":           {files: []string{home + "/README.md", home + "/index.json", home + "/1.0.0.json", home + "/x/linux_amd64/x", home + "/1.0.0/linux/x"}},
-		"not an archive inside": {files: []string{home + "/" + archive + "/x"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
+	tests := casetest.Read[struct {
+		Name     string
+		Files    []string
+		Versions string
+		Dir      bool
+		Warning  string
+	}](t, "names.txt")
+	for _, test := range tests {
+		t.Run(test.Name, func(t *testing.T) {
 			t.Parallel()
-			if runtime.GOOS == "windows" && strings.Contains(test.files[0], ":") {
+			if runtime.GOOS == "windows" && strings.Contains(test.Files[0], ":") {
 				return // Windows does not support colons in file names
 			}
 			m, dir := newMirror(t)
-			for _, f := range test.files {
+			for _, f := range test.Files {
 				write(t, dir, f, "x")
 			}
 			versions := must.Get(m.ProviderVersions(t.Context(), alpha))(t)
@@ -84,15 +61,15 @@ func TestNames(t *testing.T) {
 				case pkg.Dir == "" && err != nil, pkg.Dir != "" && !errors.Is(err, provider.ErrUnpacked):
 					t.Errorf("Open: %v, with Dir %q", err, pkg.Dir)
 				}
-				if r.Version == v1 && (pkg.Dir != "") != test.dir {
+				if r.Version == v1 && (pkg.Dir != "") != test.Dir {
 					t.Errorf("Dir is %q", pkg.Dir)
 				}
 			}
-			if strings.Join(got, " ") != test.versions {
-				t.Errorf("versions %q, want %q", got, test.versions)
+			if strings.Join(got, " ") != test.Versions {
+				t.Errorf("versions %q, want %q", got, test.Versions)
 			}
-			if warnings := strings.Join(versions.Warnings, "\n"); !strings.Contains(warnings, test.warning) || test.warning == "" && warnings != "" {
-				t.Errorf("warnings %q, want one with %q", warnings, test.warning)
+			if warnings := strings.Join(versions.Warnings, "\n"); !strings.Contains(warnings, test.Warning) || test.Warning == "" && warnings != "" {
+				t.Errorf("warnings %q, want one with %q", warnings, test.Warning)
 			}
 		})
 	}
@@ -270,16 +247,7 @@ func TestDamaged(t *testing.T) {
 // TestHarmless checks documents that state less than usual.
 func TestHarmless(t *testing.T) {
 	t.Parallel()
-	for name, text := range map[string]string{
-		"no archives":     `{}`,
-		"null archives":   `{"archives":null}`,
-		"null entry":      `{"archives":{"linux_amd64":null,"darwin_arm64":null}}`,
-		"no hashes":       `{"archives":{"linux_amd64":{"url":"x.zip"}}}`,
-		"empty h1":        `{"archives":{"linux_amd64":{"hashes":["h1:"]}}}`,
-		"unknown scheme":  `{"archives":{"linux_amd64":{"hashes":["h9:x"]}}}`,
-		"bad platform":    `{"archives":{"linux":{"hashes":["zh:x"]}}}`,
-		"another archive": `{"archives":{"linux_amd64":{"url":"https://example.com/x.zip","hashes":["zh:0000000000000000000000000000000000000000000000000000000000000000"]}}}`,
-	} {
+	for name, text := range casetest.Pairs(t, "harmless.txt") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			reg, _ := newRegistry(t)

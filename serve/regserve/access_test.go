@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/mirrortest"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
@@ -185,15 +186,7 @@ func (blocking) ModuleLocation(ctx context.Context, _ addrs.Module, _ addrs.Vers
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	const alpha, network = originHost + "/acme/alpha", originHost + "/acme/network/aws"
-	for path, want := range map[string]string{
-		"/v1/providers/acme/alpha/versions":           "versions " + alpha,
-		packagePath:                                   "package " + alpha + " 1.0.0 linux_amd64",
-		packagePath + "/SHA256SUMS":                   "sums " + alpha + " 1.0.0 linux_amd64",
-		archivePath:                                   "archive " + alpha + " 1.0.0 linux_amd64",
-		"/v1/modules/acme/network/aws/versions":       "module versions " + network,
-		"/v1/modules/acme/network/aws/1.0.0/download": "module location " + network + " 1.0.0",
-		"/v1/modules/acme/network/aws/1.0.0/package":  "module " + network + " 1.0.0",
-	} {
+	for path, want := range casetest.Pairs(t, "busy.txt") {
 		synctest.Test(t, func(t *testing.T) {
 			var got mirrortest.Entries
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

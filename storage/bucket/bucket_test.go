@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/storage/bucket"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -195,22 +196,17 @@ func TestGuardLimits(t *testing.T) {
 	t.Cleanup(server.Close)
 	guard := &bucket.Guard{Check: bucket.HTTPS(false), IsObject: func(r *http.Request) bool { return r.URL.Path == "/object" }}
 	client := guard.Client(server.Client())
-	for _, test := range []struct {
-		method, path string
-		status, size int
-		ok           bool
-	}{
-		{"GET", "/list", 200, bucket.MaxPage, true}, {"GET", "/list", 200, bucket.MaxPage + 1, false},
-		{"GET", "/object", 404, bucket.MaxPage, true}, {"GET", "/object", 404, bucket.MaxPage + 1, false},
-		{"PUT", "/object", 200, bucket.MaxPage, true}, {"PUT", "/object", 200, bucket.MaxPage + 1, false},
-		{"GET", "/object", 200, bucket.MaxPage + 1, true},
-	} {
-		status, size = test.status, test.size
-		resp := must.Get(client.Do(must.Get(http.NewRequestWithContext(t.Context(), test.method, server.URL+test.path, nil))(t)))(t)
+	for _, test := range casetest.Read[struct {
+		Method, Path string
+		Status, Size int
+		Ok           bool
+	}](t, "guard-limits.txt") {
+		status, size = test.Status, test.Size
+		resp := must.Get(client.Do(must.Get(http.NewRequestWithContext(t.Context(), test.Method, server.URL+test.Path, nil))(t)))(t)
 		_, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if test.ok != (err == nil) || !test.ok && !errors.Is(err, failure.ErrTooLarge) {
-			t.Errorf("%s %s, %d with %d bytes: %v, want an error: %t", test.method, test.path, test.status, test.size, err, !test.ok)
+		if test.Ok != (err == nil) || !test.Ok && !errors.Is(err, failure.ErrTooLarge) {
+			t.Errorf("%s %s, %d with %d bytes: %v, want an error: %t", test.Method, test.Path, test.Status, test.Size, err, !test.Ok)
 		}
 	}
 }

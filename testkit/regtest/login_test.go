@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/testkit/regtest"
 )
@@ -96,36 +97,19 @@ func TestLoginGrant(t *testing.T) {
 // the browser stays.
 func TestLoginAuthzRefuses(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		name, value string
-		back        bool
-		code        string
-	}{
-		{"client_id", "other", false, "unauthorized_client"},
-		{"client_id", "", false, "unauthorized_client"},
-		{"redirect_uri", "", false, "invalid_request"},
-		{"redirect_uri", "http://evil.example.com:5000/login", false, "invalid_request"},
-		{"redirect_uri", "https://localhost:5000/login", false, "invalid_request"},
-		{"redirect_uri", "http://localhost/login", false, "invalid_request"},
-		{"redirect_uri", "http://localhost:4999/login", false, "invalid_request"},
-		{"redirect_uri", "http://localhost:5011/login", false, "invalid_request"},
-		{"redirect_uri", "http://user@localhost:5000/login", false, "invalid_request"},
-		{"redirect_uri", "http://localhost:5000/login?x", false, "invalid_request"},
-		{"redirect_uri", "http://[::1", false, "invalid_request"},
-		{"response_type", "token", true, "unsupported_response_type"},
-		{"state", "", true, "invalid_request"},
-		{"code_challenge", "", true, "invalid_request"},
-		{"code_challenge_method", "plain", true, "invalid_request"},
-		{"scope", "b", true, "invalid_scope"},
-	} {
+	for _, test := range casetest.Read[struct {
+		Name, Value string
+		Back        bool
+		Code        string
+	}](t, "authz-refused.txt") {
 		reg := loginStart(regtest.Login{MinPort: 5000, MaxPort: 5010, Scopes: []string{"a"}})
 		p := parameters()
 		p.Set("scope", "a")
-		p.Set(test.name, test.value)
+		p.Set(test.Name, test.Value)
 		resp, back := authorize(t, reg, p)
-		if test.back && (resp.StatusCode != 302 || back.Get("error") != test.code || back.Get("error_description") == "" || back.Has("code") || back.Get("state") != p.Get("state")) ||
-			!test.back && (resp.StatusCode != 400 || len(back) > 0) {
-			t.Errorf("%s=%q: %s, %v", test.name, test.value, resp.Status, back)
+		if test.Back && (resp.StatusCode != 302 || back.Get("error") != test.Code || back.Get("error_description") == "" || back.Has("code") || back.Get("state") != p.Get("state")) ||
+			!test.Back && (resp.StatusCode != 400 || len(back) > 0) {
+			t.Errorf("%s=%q: %s, %v", test.Name, test.Value, resp.Status, back)
 		}
 	}
 	if _, back := authorize(t, loginStart(regtest.Login{GrantTypes: []string{"password"}}), parameters()); back.Get("error") != "unauthorized_client" {
@@ -147,21 +131,13 @@ func TestLoginAuthzRefuses(t *testing.T) {
 // anything else than what it was asked for with.
 func TestLoginTokenRefuses(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ name, value, code string }{
-		{"grant_type", "password", "unsupported_grant_type"},
-		{"client_id", "other", "invalid_client"},
-		{"code", "other", "invalid_grant"},
-		{"redirect_uri", "http://localhost:5001/login", "invalid_grant"},
-		{"code_verifier", strings.Repeat("w", 43), "invalid_grant"},
-		{"code_verifier", "", "invalid_grant"},
-		{"padding", strings.Repeat("x", 64<<10), "unsupported_grant_type"}, // too long to be read
-	} {
+	for _, test := range casetest.Read[struct{ Name, Value, Code string }](t, "token-refused.txt") {
 		reg := loginStart(regtest.Login{})
 		_, back := authorize(t, reg, parameters())
 		f := form(back.Get("code"))
-		f.Set(test.name, test.value)
-		if resp, doc := exchange(t, reg, f); resp.StatusCode != 400 || doc["error"] != test.code || doc["access_token"] != nil {
-			t.Errorf("%s=%.50q: %s, %v", test.name, test.value, resp.Status, doc)
+		f.Set(test.Name, test.Value)
+		if resp, doc := exchange(t, reg, f); resp.StatusCode != 400 || doc["error"] != test.Code || doc["access_token"] != nil {
+			t.Errorf("%s=%.50q: %s, %v", test.Name, test.Value, resp.Status, doc)
 		}
 	}
 	reg := loginStart(regtest.Login{})

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/internal/testing/webtest"
 	"github.com/tofureg/tofureg/provider"
@@ -44,31 +45,20 @@ func TestParallel(t *testing.T) {
 // All spellings of a host and port share their limits.
 func TestHosts(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		a, b string
-		same bool
-	}{
-		{"https://example.com/a", "https://example.com/b", true},
-		{"https://example.com", "https://EXAMPLE.com", true},
-		{"https://example.com", "https://example.com:443", true},
-		{"https://example.com", "https://example.com:", true},
-		{"http://example.com", "http://example.com:80", true},
-		{"https://example.com", "http://example.com", false},
-		{"https://example.com", "https://example.com:8443", false},
-		{"https://example.com", "https://other.example.com", false},
-		{"https://[::1]", "https://[::1]:443", true},
-		{"http://[::1]", "http://[::1]:80", true},
-	} {
+	for _, test := range casetest.Read[struct {
+		A, B string
+		Same bool
+	}](t, "hosts.txt") {
 		synctest.Test(t, func(t *testing.T) {
 			tr := &throttle.Transport{Base: webtest.Serve(webtest.After(time.Second, ok)), Parallel: 1}
 			start := time.Now()
-			go ask(t.Context(), t, tr, test.a)
+			go ask(t.Context(), t, tr, test.A)
 			synctest.Wait()
-			if err := ask(t.Context(), t, tr, test.b); err != nil {
+			if err := ask(t.Context(), t, tr, test.B); err != nil {
 				t.Error(err)
 			}
-			if waited := time.Since(start) == 2*time.Second; waited != test.same {
-				t.Errorf("the second of %s and %s waited for the first: %v", test.a, test.b, waited)
+			if waited := time.Since(start) == 2*time.Second; waited != test.Same {
+				t.Errorf("the second of %s and %s waited for the first: %v", test.A, test.B, waited)
 			}
 		})
 	}
