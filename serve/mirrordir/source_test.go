@@ -28,7 +28,6 @@ import (
 // TestNames checks which packages are found in directories made by people and by the CLI.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	const archive = "terraform-provider-alpha_1.0.0_linux_amd64.zip"
 	tests := casetest.Read[struct {
 		Name     string
 		Files    []string

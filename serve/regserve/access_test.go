@@ -185,7 +185,6 @@ func (blocking) ModuleLocation(ctx context.Context, _ addrs.Module, _ addrs.Vers
 // other, and its error says what was asked for.
 func TestBusy(t *testing.T) {
 	t.Parallel()
-	const alpha, network = originHost + "/acme/alpha", originHost + "/acme/network/aws"
 	for path, want := range casetest.Pairs(t, "busy.txt") {
 		synctest.Test(t, func(t *testing.T) {
 			var got mirrortest.Entries
