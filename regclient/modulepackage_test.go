@@ -204,7 +204,6 @@ func answers(body string, header http.Header) *regtest.Registry {
 // TestModuleRequest: requests for locations.
 func TestModuleRequest(t *testing.T) {
 	t.Parallel()
-	const archives = "application/zip, application/x-tar, */*;q=0.1"
 	tests := casetest.Read[struct {
 		Location    string
 		Direct      bool

@@ -11,11 +11,6 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-const (
-	jwt    = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
-	sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-)
-
 func TestRedact(t *testing.T) {
 	t.Parallel()
 	for address, want := range casetest.Pairs(t, "redacted.txt") {
