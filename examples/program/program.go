@@ -95,20 +95,3 @@ func (l Line) Clear() {
 		fmt.Fprint(l.W, "\r\x1b[K")
 	}
 }
-
-// Bytes are the bytes of several downloads, received and expected.
-type Bytes map[any][2]int64
-
-// Set replaces the bytes of a download. A total of 0 is unknown.
-func (b Bytes) Set(download any, received, total int64) {
-	b[download] = [2]int64{received, max(received, total)}
-}
-
-// String returns the sum, such as "1.5 of 20.0 MB".
-func (b Bytes) String() string {
-	var sum [2]int64
-	for _, n := range b {
-		sum[0], sum[1] = sum[0]+n[0], sum[1]+n[1]
-	}
-	return fmt.Sprintf("%.1f of %.1f MB", float64(sum[0])/1e6, float64(sum[1])/1e6)
-}

@@ -38,7 +38,7 @@ func moduleDirs(t *testing.T) (dirs []string) {
 func TestModulesStandAlone(t *testing.T) {
 	t.Parallel()
 	checked := 0
-	for _, dir := range append(moduleDirs(t), "examples/init", "examples/s3mirror") {
+	for _, dir := range append(moduleDirs(t), "examples/tofureg", "examples/s3mirror") {
 		must.Do(t, filepath.WalkDir(filepath.Join(root, dir), func(name string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(name, ".go") {
 				return err

@@ -1,4 +1,4 @@
-module github.com/tofureg/tofureg/examples/init
+module github.com/tofureg/tofureg/examples/tofureg
 
 go 1.26.0
 
