@@ -101,3 +101,13 @@ func (e *RequestError) Because(cause error) *RequestError {
 	changed.Err = cause
 	return &changed
 }
+
+// A RefusedError means that the program itself refused a package, by a function such as Approve of
+// [github.com/tofureg/tofureg/provider/install.Installer].
+type RefusedError struct {
+	Err error // the reason of the program, never nil
+}
+
+func (e *RefusedError) Error() string { return "refused by this program: " + e.Err.Error() }
+
+func (e *RefusedError) Unwrap() error { return e.Err }

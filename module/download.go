@@ -51,6 +51,11 @@ type Options struct {
 	// changed since it was hashed.
 	Stamps string
 
+	// Approve, if not nil, is called with each location before a package is fetched or reused: that of the request or of
+	// the registry, with the module and its version, and those to which it points. Calls may be concurrent. If Approve
+	// returns an error, the download fails with a [failure.RefusedError].
+	Approve func(ctx context.Context, loc Location) error
+
 	Parallel int // maximum of concurrent downloads of [DownloadAll]; if 0 or less, 16
 
 	// Progress, if not nil, is called for each step. Calls of one [Download] or [DownloadAll] never overlap.
@@ -220,7 +225,12 @@ func follow(ctx context.Context, src Opener, start *Location, s *staging) (*Repo
 		report.Location, meter.Bytes, meter.Total = loc.String(), 0, 0
 		meter.Report(string(EventLocated), nil)
 		var next string
-		if err = ctx.Err(); err == nil {
+		if err = ctx.Err(); err == nil && s.o.Approve != nil {
+			if refused := s.o.Approve(ctx, *loc); refused != nil {
+				err = &failure.RefusedError{Err: refused}
+			}
+		}
+		if err == nil {
 			got, next, err = fetch(ctx, src, loc, s, meter)
 		}
 		if err == nil && got == nil {

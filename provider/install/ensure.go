@@ -147,9 +147,15 @@ func (j *job) do(ctx context.Context) error {
 	}
 	j.locked = j.lock.Covers(j.s.Provider, j.s.Version)
 	if j.task == locking {
+		if err := j.approve(ctx, nil); err != nil {
+			return err
+		}
 		return j.lockOnly(ctx)
 	}
 	found, err := j.lookUp(ctx)
+	if err == nil {
+		err = j.approve(ctx, found)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -159,6 +165,21 @@ func (j *job) do(ctx context.Context) error {
 		return j.installLocked(ctx, found)
 	}
 	return j.installNew(ctx, found)
+}
+
+// approve asks the program about the selected version.
+func (j *job) approve(ctx context.Context, f *found) error {
+	if j.in.Approve == nil {
+		return nil
+	}
+	s := *j.s
+	if f != nil {
+		s.From = f.from
+	}
+	if err := j.in.Approve(ctx, s); err != nil {
+		return j.failure("approve", &failure.RefusedError{Err: err})
+	}
+	return nil
 }
 
 // exempt reports whether the provider needs no package.

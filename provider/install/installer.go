@@ -68,6 +68,12 @@ type Installer struct {
 	// those in DevOverrides, but have no directory.
 	Reattached []addrs.Provider
 
+	// Approve, if not nil, is called once for each provider when its version is selected, before a package is downloaded
+	// or placed, also for locked and cached ones. Calls may be concurrent. The Selection has what is known then: From is
+	// empty for a package that would be downloaded. If Approve returns an error, the provider fails with a
+	// [failure.RefusedError]. It is not called for overridden, reattached and built-in providers.
+	Approve func(ctx context.Context, s Selection) error
+
 	// Store, if not nil, stores computed hashes of archives, which replace downloads for LockPlatforms.
 	Store provider.HashStore
 
