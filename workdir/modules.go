@@ -95,7 +95,7 @@ type walk struct {
 	budget  budget
 	given   map[string]*hcl.Attribute // values of variables in files; nil until one is needed
 	failed  error                     // of reading these files
-	paths   atomic.Int64              // bytes of the paths that were resolved
+	paths   atomic.Int64              // work for paths
 
 	room     atomic.Int64 // bytes for more packages
 	versions once[addrs.Module, *module.Versions]

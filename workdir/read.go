@@ -240,10 +240,11 @@ func (f files) read(name string, max int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, max+1))
 }
 
-// The limits of links: of those in one path, and of the bytes of all paths that are looked at.
+// The limits of links: of those in one path, and of the work for all paths, which is about their bytes.
 const (
 	maxLinks = 255
 	maxPaths = 256 << 20
+	pathWork = 256 // for a path beside its bytes
 )
 
 // resolve returns the path to which name leads from the directory base: each element that is a symbolic link is
@@ -264,7 +265,7 @@ func (w *walk) resolve(ctx context.Context, base, name string, inside bool) (str
 			return "", ctx.Err()
 		case inside && !filepath.IsLocal(next):
 			return "", errOutside
-		case links > maxLinks || w.paths.Add(int64(len(full))) > maxPaths:
+		case links > maxLinks || w.paths.Add(pathWork+int64(len(full))) > maxPaths:
 			return "", fmt.Errorf("%s: too many links", full)
 		}
 		info, err := os.Lstat(full)

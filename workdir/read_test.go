@@ -261,7 +261,7 @@ func TestManyResources(t *testing.T) {
 	}
 }
 
-// TestLinks: a path has at most 255 links, all paths have a limit of bytes, and none is followed longer than the context.
+// TestLinks: a path has at most 255 links, all paths have a limit of work, and none is followed longer than the context.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
@@ -279,19 +279,19 @@ func TestLinks(t *testing.T) {
 	must.Do(t, symlink(dir, filepath.Join(dir, "d/absolute")))
 	ended, stop := context.WithCancel(t.Context())
 	stop()
-	last := int64(len(filepath.Join(dir, "d")))
+	last := int64(pathWork + len(filepath.Join(dir, "d")))
 	for name, c := range map[string]struct {
 		ctx        context.Context
 		name, want string
 		inside     bool
-		paths      int64 // bytes of earlier paths
+		paths      int64 // work for earlier paths
 		refused    string
 	}{
 		"links":          {name: fmt.Sprintf("l%d", maxLinks), want: "d"},
 		"too many links": {name: fmt.Sprintf("l%d", maxLinks+1), refused: "too many links"},
 		"a loop":         {name: "loop", refused: "too many links"},
-		"bytes":          {name: "d", paths: maxPaths - last, want: "d"},
-		"too many bytes": {name: "d", paths: maxPaths - last + 1, refused: "too many links"},
+		"work":           {name: "d", paths: maxPaths - last, want: "d"},
+		"too much work":  {name: "d", paths: maxPaths - last + 1, refused: "too many links"},
 		"inside":         {name: "l2", inside: true, want: "d"},
 		"outside":        {name: "d/../..", inside: true, refused: errOutside.Error()},
 		"absolute":       {name: "d/absolute/l1", want: filepath.Join(dir, "d")},
