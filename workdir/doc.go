@@ -8,7 +8,7 @@
 //
 // [Dir.Plan] returns what Prepare would do. [Dir.Read] returns the module blocks and the required providers of one
 // directory, and the [Problems] beside them; it installs and evaluates nothing. [Dir.Evaluate] evaluates the sources
-// too. State, backends and workspaces are not touched.
+// too, and [Dir.ReadTree] reads the modules as far as they are local or installed. State, backends and workspaces are not touched.
 //
 // # Configurations
 //

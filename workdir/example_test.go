@@ -52,6 +52,21 @@ func ExampleDir_Read() {
 	_ = list
 }
 
+// List the modules of a directory without a network, also those that are not installed.
+func ExampleDir_ReadTree() {
+	list := func(ctx context.Context, path string) error {
+		result, err := (&workdir.Dir{Path: path}).ReadTree(ctx)
+		if result == nil {
+			return err // otherwise it has what could be read
+		}
+		for _, m := range result.Modules {
+			fmt.Println(m.Key, m.Source, m.Version, m.Missing)
+		}
+		return err
+	}
+	_ = list
+}
+
 func TestSnippetPrepare(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -47,7 +47,8 @@ type Module struct {
 	// [cooldown.Modules]: https://pkg.go.dev/github.com/tofureg/tofureg/cooldown#Modules
 	Held []module.Held `json:"held,omitempty"`
 
-	// Missing is true in a plan for a module that would be fetched. The modules and providers in it are unknown.
+	// Missing is true in a plan for a module that would be fetched, and after ReadTree for one that cannot be read. The
+	// modules and providers in it are unknown.
 	Missing bool `json:"missing,omitempty"`
 
 	// Calls are the module blocks of the module, sorted by key. Modules of one directory may share Calls and Providers.
@@ -102,10 +103,11 @@ type walk struct {
 	found    once[string, *module.Location]
 	fetched  once[string, *module.Report]
 
-	verify bool // compare installed modules with the lock, which is a plan
+	verify   bool // compare installed modules with the lock, which is a plan
+	tolerant bool // go on after errors, and leave out what is not installed, which is a plan
 
 	mu       sync.Mutex
-	differ   []error // of verify
+	beside   []error // of verify or tolerant
 	lock     *modulelock.File
 	locked   map[modulelock.Key]bool // the sources of all modules
 	visited  manifest.File           // the records of this run
@@ -140,14 +142,17 @@ type spot struct {
 // visit reads a module and the modules that it calls.
 func (w *walk) visit(ctx context.Context, at *spot) error {
 	if at.depth > maxCalls {
-		return &ConfigError{Place{File: at.record.Dir}, fmt.Sprintf("more than %d nested module calls", maxCalls)}
+		return w.tolerate(ctx, &ConfigError{Place{File: at.record.Dir}, fmt.Sprintf("more than %d nested module calls", maxCalls)})
 	}
 	if slices.Contains(at.dirs, at.record.Dir) {
-		return &ConfigError{Place{File: at.record.Dir}, "the module calls itself through " + strings.Join(at.dirs, ", ")}
+		return w.tolerate(ctx, &ConfigError{Place{File: at.record.Dir}, "the module calls itself through " + strings.Join(at.dirs, ", ")})
 	}
 	m, err := w.module(ctx, at, true)
-	if err != nil {
+	if err = w.tolerate(ctx, err); err != nil {
 		return err
+	}
+	if m == nil {
+		m = &Module{Key: at.record.Key, Source: at.record.Source, Called: at.called, Missing: true}
 	}
 	w.mu.Lock()
 	w.visited[at.record.Key] = at.record
@@ -161,14 +166,33 @@ func (w *walk) visit(ctx context.Context, at *spot) error {
 	for _, c := range m.Calls {
 		w.group.Go(func() error {
 			next, err := w.find(ctx, at, c)
-			if err != nil {
-				return err
+			if err == nil {
+				return w.visit(ctx, next)
 			}
-			return w.visit(ctx, next)
+			w.mu.Lock()
+			w.modules = append(w.modules, Module{Key: keyOf(at, c), Source: c.Source, Called: c.Place, Missing: true})
+			w.mu.Unlock()
+			return w.tolerate(ctx, err)
 		})
 	}
 	return nil
 }
+
+// tolerate keeps an error beside the result if the walk is tolerant, unless the context has ended.
+func (w *walk) tolerate(ctx context.Context, err error) error {
+	if err == nil || !w.tolerant || ctx.Err() != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.beside) < maxProblems {
+		w.beside = append(w.beside, err)
+	}
+	return nil
+}
+
+// keyOf returns the key of the module that a block calls.
+func keyOf(at *spot, c Call) string { return strings.TrimPrefix(at.record.Key+"."+c.Key, ".") }
 
 // module reads a module, unless it is missing, and returns what is known of it beside its problems.
 func (w *walk) module(ctx context.Context, at *spot, evaluate bool) (m *Module, err error) {
@@ -233,7 +257,7 @@ func (w *walk) find(ctx context.Context, at *spot, to Call) (*spot, error) {
 	if len(at.record.Key)+len(to.Key) > maxText {
 		return nil, wrong(to.at, "module %.100q: the names of the calls have more than %d bytes", to.Key, maxText)
 	}
-	next.record.Key = strings.TrimPrefix(at.record.Key+"."+to.Key, ".")
+	next.record.Key = keyOf(at, to)
 	var address module.Address
 	var constraint addrs.ModuleConstraint
 	var err error
@@ -354,6 +378,9 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 	}
 	to.pkg, to.inside = "", ""
 	w.drop(to)
+	if w.tolerant {
+		return nil
+	}
 	if w.dir.Registry == nil && !isLocal && (location == nil || !w.plan) {
 		return fmt.Errorf("%w: the module is not installed, and Dir.Registry is nil", failure.ErrOffline)
 	}
@@ -418,7 +445,7 @@ func (w *walk) compare(ctx context.Context, to *spot, old manifest.Record, const
 func (w *walk) differs(to *spot, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.differ = append(w.differ, fmt.Errorf("module %q: %w", to.record.Key, err))
+	w.beside = append(w.beside, fmt.Errorf("module %q: %w", to.record.Key, err))
 }
 
 // installed reports whether the package of an earlier run suits the module block, and uses it.

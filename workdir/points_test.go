@@ -428,6 +428,49 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestReadTree: what is local or installed is read, the rest is Missing, and errors are beside the result.
+func TestReadTree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := w.dir(t, t.TempDir(), false)
+	installed := tree{files: map[string]string{"main.tf": "module \"a\" {\n  source = \"HOST/acme/network/aws\"\n}\nmodule \"l\" {\n  source = \"./l\"\n}\n", "l/l.tf": ""}}
+	installed.write(t, w, d.Path)
+	must.Get(d.InstallModules(t.Context()))(t)
+	tree{files: map[string]string{
+		"l/l.tf":  "module \"again\" {\n  source = \"../l\"\n}\nmodule {\n}\nresource \"p_x\" \"r\" {}\n",
+		"more.tf": "variable \"v\" {}\nmodule \"g\" {\n  source = \"git::https://example.com/g.git\"\n}\nmodule \"n\" {\n  source = \"./nowhere\"\n}\nmodule \"r\" {\n  source = \"HOST/acme/other/aws\"\n}\nmodule \"v\" {\n  source = var.v\n}\n",
+	}}.write(t, w, d.Path)
+	before := stateOf(t, d.Path, nil)
+	requests := len(w.registry.Requests())
+	result, err := d.ReadTree(t.Context())
+	if result == nil {
+		t.Fatalf("ReadTree: %v, want a result", err)
+	}
+	var got []string
+	for _, m := range result.Modules {
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %t", m.Key, m.Version, m.Missing)))
+	}
+	want := " false,a 2.0.0 false,a.inner  false,g  true,l  false,n  true,r  true,v  true"
+	if text := strings.Join(got, ","); strings.ReplaceAll(" "+text, "  ", " ") != strings.ReplaceAll(want, "  ", " ") || len(result.Required()) != 2 {
+		t.Errorf("ReadTree: modules %q, %d providers; want %q, 2", text, len(result.Required()), want)
+	}
+	for _, text := range []string{"l/l.tf:4: ", "l: the module calls itself", `more.tf:5: module "n": `, `the variable "v" has no value`} {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("ReadTree: %v, want an error with %q", err, text)
+		}
+	}
+	if different := differences(stateOf(t, d.Path, nil), before); len(different) > 0 || len(w.registry.Requests()) != requests {
+		t.Errorf("ReadTree: %q and %d requests, want that it writes nothing and asks nobody", different, len(w.registry.Requests())-requests)
+	}
+	write(t, d.Path, map[string]string{modulesJSON: "{"})
+	if result, err := d.ReadTree(t.Context()); result == nil || !strings.Contains(fmt.Sprint(err), "not a manifest") || !result.Modules[1].Missing {
+		t.Errorf("ReadTree with a damaged manifest: %+v, %v; want a result without installed modules", result, err)
+	}
+	if _, err := d.ReadTree(canceled(t)); !errors.Is(err, context.Canceled) {
+		t.Errorf("ReadTree after the end of the context: %v, want context.Canceled", err)
+	}
+}
+
 // TestTwoProcesses: many calls for one directory leave one complete result.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()

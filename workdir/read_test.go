@@ -226,7 +226,7 @@ func TestManyCalls(t *testing.T) {
 	write(t, d.Path, map[string]string{"main.tf": root.String(), "m/m.tf": module.String()})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	result, err := d.modules(t.Context(), true, false)
+	result, err := d.modules(t.Context(), true, false, false)
 	runtime.ReadMemStats(&after)
 	if err != nil || len(result.Modules) != calls+1 || len(result.Required()) != resources {
 		t.Fatalf("Plan: %v, want %d modules and %d providers", err, calls, resources)

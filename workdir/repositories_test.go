@@ -277,6 +277,25 @@ func TestGuard(t *testing.T) {
 	t.Logf("%d files", number)
 }
 
+// TestReadTrees: no error stops ReadTree in a real directory.
+func TestReadTrees(t *testing.T) {
+	if *repositoriesDir == "" {
+		return
+	}
+	all, problems := 0, 0
+	eachRepository(t, func(name, root string) {
+		for _, dir := range directories(t, root) {
+			result, err := (&Dir{Path: dir}).ReadTree(t.Context())
+			if all++; result == nil {
+				t.Errorf("%s%s: %v, want a result", name, strings.TrimPrefix(dir, root), err)
+			} else if err != nil {
+				problems++
+			}
+		}
+	})
+	t.Logf("%d directories, %d with problems", all, problems)
+}
+
 // TestFixtures compares with the clients in the fixtures of their own sources: internal/configs, internal/initwd and
 // internal/command, in a copy.
 func TestFixtures(t *testing.T) {

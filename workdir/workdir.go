@@ -99,11 +99,11 @@ func New(config *cliconfig.Config, path string) *Dir {
 	}
 }
 
-// Result is the result of [Dir.Prepare], [Dir.Plan] or [Dir.InstallModules].
+// Result is the result of [Dir.Prepare], [Dir.Plan], [Dir.InstallModules] or [Dir.ReadTree].
 type Result struct {
 	Modules   []Module        `json:"modules"`            // sorted by key, so that the configuration itself is first
 	Warnings  []string        `json:"warnings,omitempty"` // one line each, printable
-	Providers *install.Result `json:"providers"`          // nil if the modules failed, and after InstallModules
+	Providers *install.Result `json:"providers"`          // nil if the modules failed, and after InstallModules and ReadTree
 
 	// Locked reports that the lock file of providers has changed, or would change.
 	Locked bool `json:"locked,omitempty"`
@@ -138,7 +138,7 @@ func (d *Dir) Prepare(ctx context.Context) (*Result, error) { return d.prepare(c
 func (d *Dir) Plan(ctx context.Context) (*Result, error) { return d.prepare(ctx, true) }
 
 func (d *Dir) prepare(ctx context.Context, plan bool) (*Result, error) {
-	result, err := d.modules(ctx, plan, false)
+	result, err := d.modules(ctx, plan, false, false)
 	if err != nil {
 		return &Result{}, err
 	}
@@ -152,7 +152,7 @@ func (d *Dir) prepare(ctx context.Context, plan bool) (*Result, error) {
 // InstallModules installs the modules of the configuration and writes the manifest. After an error, nothing has
 // changed.
 func (d *Dir) InstallModules(ctx context.Context) (*Result, error) {
-	return d.modules(ctx, false, false)
+	return d.modules(ctx, false, false, false)
 }
 
 // InstallProviders installs providers and writes the lock file.
@@ -227,17 +227,26 @@ func (w *walk) top() *spot {
 func (d *Dir) VerifyModules(ctx context.Context) error {
 	offline := *d
 	offline.Registry, offline.LockModules, offline.Upgrade, offline.ReadOnly = nil, true, false, false
-	_, err := offline.modules(ctx, true, true)
+	_, err := offline.modules(ctx, true, true, false)
 	return err
 }
 
-// modules installs or plans the modules, or verifies the installed ones.
-func (d *Dir) modules(ctx context.Context, plan, verify bool) (*Result, error) {
+// ReadTree reads the directory and the modules that it calls, as far as they are local or installed. It evaluates their
+// sources, asks no server and writes nothing. Other modules are Missing in the result. Beside an error, which joins at
+// most 100 of [Problems] and of what else is wrong with a module, the result has what could be read.
+func (d *Dir) ReadTree(ctx context.Context) (*Result, error) {
+	offline := *d
+	offline.Registry, offline.LockModules, offline.Upgrade, offline.ReadOnly = nil, false, false, false
+	return offline.modules(ctx, true, false, true)
+}
+
+// modules installs or plans the modules, verifies the installed ones, or is tolerant of errors.
+func (d *Dir) modules(ctx context.Context, plan, verify, tolerant bool) (*Result, error) {
 	w, err := d.walk(plan, true)
 	if err != nil {
 		return nil, err
 	}
-	w.verify = verify
+	w.verify, w.tolerant = verify, tolerant
 	writes, root := !plan, w.top()
 	if err := w.read(ctx, root); err != nil {
 		return nil, err
@@ -249,7 +258,7 @@ func (d *Dir) modules(ctx context.Context, plan, verify bool) (*Result, error) {
 				w.store.Close(ctx)
 			}
 		}()
-		err = w.open(ctx)
+		err = w.tolerate(ctx, w.open(ctx))
 	}
 	lockPath := filepath.Join(w.base, modulelock.Name)
 	w.lock, w.locked = &modulelock.File{}, map[modulelock.Key]bool{}
@@ -280,10 +289,10 @@ func (d *Dir) modules(ctx context.Context, plan, verify bool) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(w.differ, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	slices.SortFunc(w.beside, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	slices.SortFunc(w.modules, func(a, b Module) int { return strings.Compare(a.Key, b.Key) })
 	slices.Sort(w.warnings)
-	return &Result{Modules: w.modules, Warnings: w.warnings}, errors.Join(w.differ...)
+	return &Result{Modules: w.modules, Warnings: w.warnings}, errors.Join(w.beside...)
 }
 
 // open opens the directory of packages and reads the manifest. A plan opens only what exists.
