@@ -243,7 +243,7 @@ func (f files) read(name string, max int64) ([]byte, error) {
 // The limits of links: of those in one path, and of the work for all paths, which is about their bytes.
 const (
 	maxLinks = 255
-	maxPaths = 256 << 20
+	maxPaths = 128 << 20
 	pathWork = 256 // for a path beside its bytes
 )
 
