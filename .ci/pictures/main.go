@@ -49,7 +49,7 @@ type job struct {
 
 // parse reads the rows of the table against the CLI that were measured in memory.
 func parse(text string) ([]job, error) {
-	_, text, _ = strings.Cut(text, "\n## Against the CLI, with this inflater\n")
+	_, text, _ = strings.Cut(text, "\n## Times\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	var jobs []job
 	last := ""
