@@ -25,7 +25,7 @@ import (
 // A Store does not change names. For a name that it does not support, the error wraps [fs.ErrInvalid]. The methods must
 // be safe for concurrent use, also by other processes, and must return soon after ctx ends.
 type Store interface {
-	// Stat returns the size and the revision of a file without reading it from far away. The error
+	// Stat returns the size and the revision of a file without reading its content. The error
 	// wraps [fs.ErrNotExist] if the file is missing.
 	Stat(ctx context.Context, name string) (Info, error)
 

@@ -77,7 +77,7 @@ type Policy struct {
 }
 
 // KeySet is a rule: one of these keys must sign. A key in it that cannot be read is [ErrBadKey], also if another
-// one signed. The zero KeySet is no rule.
+// one signed. The zero KeySet disables the check.
 type KeySet struct {
 	keys []Key
 	rule bool
@@ -86,14 +86,14 @@ type KeySet struct {
 // NewKeySet returns a KeySet of these keys. Without any, no key may sign.
 func NewKeySet(keys ...Key) KeySet { return KeySet{slices.Clone(keys), true} }
 
-// IsZero reports whether s is no rule.
+// IsZero reports whether s disables the check.
 func (s KeySet) IsZero() bool { return !s.rule }
 
 // Keys returns a copy of the keys, in the order of [NewKeySet].
 func (s KeySet) Keys() []Key { return slices.Clone(s.keys) }
 
-// Fingerprints is a rule: a key with one of these fingerprints must sign. The zero Fingerprints is no
-// rule.
+// Fingerprints is a rule: a key with one of these fingerprints must sign. The zero Fingerprints disables the
+// check.
 type Fingerprints struct {
 	texts []string
 	rule  bool
@@ -104,7 +104,7 @@ type Fingerprints struct {
 // [ErrPolicy]. Without any text, no key may sign.
 func NewFingerprints(texts ...string) Fingerprints { return Fingerprints{slices.Clone(texts), true} }
 
-// IsZero reports whether f is no rule.
+// IsZero reports whether f disables the check.
 func (f Fingerprints) IsZero() bool { return !f.rule }
 
 // NeedsEvidence reports whether p or its Provenance may need Sums and Signature.

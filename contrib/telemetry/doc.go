@@ -14,5 +14,5 @@
 // Attributes contain no secrets: URLs are recorded without user information, query and
 // fragment, and with tokens in their path masked. Headers are not recorded.
 //
-// This package is a separate Go module. It adds 11 modules and 0.6 MB to a program.
+// This package is a separate Go module. It adds 10 modules and 0.6 MB to a program.
 package telemetry

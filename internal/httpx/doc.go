@@ -1,7 +1,7 @@
 // Package httpx makes the HTTP requests of all clients: GET requests with limits and retries, resumed downloads, and
 // rules for redirects and credentials.
 //
-//	c := &httpx.Client{Credentials: tokens}
+//	c := httpx.New(settings)
 //	resp, err := c.Document(ctx, httpx.Request{URL: u, Accept: httpx.JSON, TokenFor: host, Limit: 16 << 20})
 //	if err != nil {
 //		return err // a *failure.RequestError

@@ -211,8 +211,8 @@ func (m *Mirror) listedArchives(ctx context.Context, p addrs.Provider, v addrs.V
 const linkLifetime = time.Hour
 
 // ArchiveLink returns a URL, valid for an hour, from which clients get the archive of pkg without the
-// mirror. It returns "" if Store is no [storage.Linker] or pkg is not from this mirror. It is for the field
-// Archive of handlers.
+// mirror. If pkg is not from this mirror, or Store does not implement [storage.Linker], it returns "". It is for the
+// field Archive of handlers.
 func (m *Mirror) ArchiveLink(ctx context.Context, pkg *provider.Package) (string, error) {
 	linker, ok := storage.As[storage.Linker](m.Store)
 	name := m.nameOf(pkg)

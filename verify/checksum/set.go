@@ -2,7 +2,7 @@ package checksum
 
 import "slices"
 
-// Set is a rule: a package must have one of these hashes. The zero Set is no rule.
+// Set is a rule: a package must have one of these hashes. The zero Set disables the check.
 type Set struct {
 	hashes []Hash
 	rule   bool
@@ -11,7 +11,7 @@ type Set struct {
 // NewSet returns a Set of these hashes. Without any, no package satisfies it.
 func NewSet(hashes ...Hash) Set { return Set{slices.Clone(hashes), true} }
 
-// IsZero reports whether s is no rule.
+// IsZero reports whether s disables the check.
 func (s Set) IsZero() bool { return !s.rule }
 
 // Hashes returns a copy of the hashes, in the order of [NewSet].
