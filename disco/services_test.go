@@ -317,43 +317,13 @@ func TestOAuthClient(t *testing.T) {
 
 func TestOAuthClientRefused(t *testing.T) {
 	t.Parallel()
-	const good = `"authz":"/a","token":"/t"`
-	for text, values := range map[string][]string{
-		"object":                            {`"/login"`, `null`, `[]`, `[{"client":"x",` + good + `}]`, `1`},
-		`"client" is missing`:               {`{}`, `{"CLIENT":"x",` + good + `}`},
-		`"client"`:                          {`{"client":"",` + good + `}`, `{"client":null,` + good + `}`, `{"client":1,` + good + `}`},
-		`"authz" is missing`:                {`{"client":"x","token":"/t"}`},
-		`"token" is missing`:                {`{"client":"x","authz":"/a"}`, `{"client":"x","grant_types":["password"]}`},
-		`"token": the URL is empty`:         {`{"client":"x","authz":"/a","token":""}`},
-		`"authz": want a URL, not a number`: {`{"client":"x","authz":1,"token":"/t"}`},
-		`AllowHTTP`:                         {`{"client":"x","authz":"http://h.test/","token":"/t"}`},
-		`user information`:                  {`{"client":"x","authz":"/a","token":"https://u@h.test/"}`},
-		`"token"`: {
-			`{"client":"x","grant_types":["device"],"token":"ftp://h.test/"}`, `{"client":"x","extra":1,"extra":2,"authz":"/a","token":"file:/"}`,
-		},
-		`"grant_types"`: {`{"client":"x","grant_types":"authz_code",` + good + `}`, `{"client":"x","grant_types":null,` + good + `}`},
-		`"ports" is not a pair`: {
-			`{"client":"x","ports":"10000",` + good + `}`, `{"client":"x","ports":null,` + good + `}`,
-			`{"client":"x","ports":[],` + good + `}`, `{"client":"x","ports":[10000],` + good + `}`,
-			`{"client":"x","ports":[10000,10001,10002],` + good + `}`, `{"client":"x","ports":[10001,10000],` + good + `}`,
-			`{"client":"x","ports":[1023,10000],` + good + `}`, `{"client":"x","ports":[10000,65536],` + good + `}`,
-			`{"client":"x","ports":[10000.5,10001],` + good + `}`, `{"client":"x","ports":["10000","10001"],` + good + `}`,
-			`{"client":"x","ports":[null,null],` + good + `}`, `{"client":"x","ports":[-10000,1e300],` + good + `}`,
-		},
-		`"scopes"`: {
-			`{"client":"x","scopes":"a",` + good + `}`, `{"client":"x","scopes":["a",1],` + good + `}`,
-			`{"client":"x","scopes":[null],` + good + `}`, `{"client":"x","scopes":[""],` + good + `}`,
-		},
-		`"authz" is declared twice`: {`{"client":"x","authz":"/a","authz":"/b","token":"/t"}`},
-	} {
-		for _, value := range values {
-			s := parse(t, `{"login.v1":`+value+`,"modules.v1":"/m/"}`)
-			wantURL(t, s, disco.ModulesV1, "https://example.com/m/")
-			client, err := s.OAuthClient()
-			var failed *disco.ServiceError
-			if client != nil || !errors.As(err, &failed) || failed.Service != disco.LoginV1 || !strings.Contains(err.Error(), text) {
-				t.Errorf("%s: %+v, %v, want an error with %q", value, client, err, text)
-			}
+	for value, want := range casetest.Pairs(t, "oauth-clients-refused.txt") {
+		s := parse(t, `{"login.v1":`+value+`,"modules.v1":"/m/"}`)
+		wantURL(t, s, disco.ModulesV1, "https://example.com/m/")
+		client, err := s.OAuthClient()
+		var failed *disco.ServiceError
+		if client != nil || !errors.As(err, &failed) || failed.Service != disco.LoginV1 || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, %v, want an error with %q", value, client, err, want)
 		}
 	}
 	if _, err := parse(t, `{}`).OAuthClient(); !errors.Is(err, disco.ErrNoService) {

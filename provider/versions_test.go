@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
@@ -76,91 +76,41 @@ func TestNewest(t *testing.T) {
 
 func TestNewestFor(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		name       string
-		list       []string
-		constraint string
-		platform   addrs.Platform
-		also       []addrs.Platform
-		protocols  string
-		want       string
-		kind       error
-		fits, text string
-	}{
-		{name: "all known", want: "2.0.0", list: []string{"1.0.0 5.0 linux_amd64", "2.0.0 5.0 linux_amd64"}, platform: linux},
-		{name: "nothing known is taken to fit", want: "2.0.0", list: []string{"1.0.0 5.0 linux_amd64", "2.0.0"}, platform: linux},
-		{name: "newest with the platform", want: "1.0.0", list: []string{"2.0.0 5.0 darwin_arm64", "1.0.0 5.0 linux_amd64,darwin_arm64"}, platform: linux},
-		{name: "newest with a protocol", want: "1.5.0", list: []string{"1.0.0 4.0", "1.5.0 4.0,5.2", "2.0.0 7.0"}},
-		{name: "protocol 6", want: "2.0.0", list: []string{"1.0.0 5.0", "2.0.0 6.4"}},
-		{name: "other protocols wanted", want: "1.0.0", list: []string{"1.0.0 4.0", "2.0.0 6.4"}, protocols: "~> 4.0"},
-		{name: "any protocol", want: "2.0.0", list: []string{"1.0.0 5.0", "2.0.0 9.0"}, protocols: ">= 0"},
-		{name: "a prerelease protocol never fits", list: []string{"1.0.0 6.0.0-rc1"},
-			kind: provider.ErrProtocol, text: "1.0.0 supports plugin protocol 6.0.0-rc1, want >= 5.0.0, < 7.0.0"},
-		{name: "too old", constraint: "~> 1.0", list: []string{"2.0.0 5.0", "1.0.0 4.0"},
-			kind: provider.ErrProtocol, fits: "2.0.0", text: "1.0.0 supports plugin protocol 4.0, want >= 5.0.0, < 7.0.0; the newer 2.0.0 would fit"},
-		{name: "too new", constraint: ">= 2", list: []string{"3.0.0 7.0", "2.0.0 7.0,8.0", "1.0.0 5.0"},
-			kind: provider.ErrProtocol, fits: "1.0.0", text: "3.0.0 supports plugin protocol 7.0, want >= 5.0.0, < 7.0.0; the older 1.0.0 would fit"},
-		{name: "platform missing", constraint: "1.0.0", platform: plan9, list: []string{"1.0.0 5.0 linux_amd64,darwin_arm64", "0.9.0 5.0 plan9_arm"},
-			kind: provider.ErrNoPlatform, fits: "0.9.0", text: "1.0.0 has no package for plan9_arm, only for linux_amd64, darwin_arm64; the older 0.9.0 would fit"},
-		{name: "all of several platforms", platform: linux, also: []addrs.Platform{darwin}, list: []string{"1.2.0 5.0 linux_amd64", "1.1.0 5.0 darwin_arm64", "1.0.0 5.0 linux_amd64,darwin_arm64"}, want: "1.0.0"},
-		{name: "some of several platforms missing", platform: plan9, also: []addrs.Platform{linux, darwin}, list: []string{"1.1.0 5.0 linux_amd64,windows_386", "1.0.0 5.0 linux_amd64,darwin_arm64"},
-			kind: provider.ErrNoPlatform, text: "1.1.0 has no package for darwin_arm64, plan9_arm, only for linux_amd64, windows_386"},
-		{name: "several platforms of an unknown list", platform: plan9, also: []addrs.Platform{linux}, list: []string{"1.1.0"}, want: "1.1.0"},
-		{name: "platform missing everywhere", platform: plan9, list: []string{"1.0.0 5.0 linux_amd64"},
-			kind: provider.ErrNoPlatform, text: "1.0.0 has no package for plan9_arm, only for linux_amd64"},
-		{name: "no version allowed", constraint: "~> 5.0", platform: linux, list: []string{"4.0.0 5.0 darwin_arm64", "3.0.0 5.0 linux_amd64"},
-			kind: failure.ErrNoVersion, fits: "3.0.0", text: `no version matches "~> 5.0", the newest is 4.0.0, the newest that fits 3.0.0`},
-		{name: "a newer prerelease", constraint: ">= 5.0", platform: linux, fits: "3.0.0", list: []string{"5.0.0-beta", "4.0.0 5.0 darwin_arm64", "5.0.0-rc1", "3.0.0 5.0 linux_amd64"},
-			kind: failure.ErrNoVersion, text: `no version matches ">= 5.0.0", the newest is 4.0.0, the newest that fits 3.0.0`},
-		{name: "an older prerelease", constraint: ">= 5.0", list: []string{"4.0.0-rc1", "4.0.0"},
-			kind: failure.ErrNoVersion, fits: "4.0.0", text: `no version matches ">= 5.0.0", the newest is 4.0.0`},
-		{name: "only prereleases", list: []string{"1.0.0-alpha", "1.0.0-beta"},
-			kind: failure.ErrNoVersion, text: "no version matches (any release), only prereleases are listed, the newest is 1.0.0-beta"},
-		{name: "only 0.0.0", list: []string{"0.0.0"},
-			kind: failure.ErrNoVersion, text: `no version matches (any release), the newest is 0.0.0, which the CLI treats as "no version"`},
-		{name: "only 0.0.0, within the constraint", constraint: ">= 0.0.0", list: []string{"0.0.0"},
-			kind: failure.ErrNoVersion, text: `no version matches ">= 0.0.0", the newest is 0.0.0, which the CLI treats as "no version"`},
-		{name: "0.0.0 and prereleases", list: []string{"0.0.0", "1.0.0-beta"},
-			kind: failure.ErrNoVersion, text: `no version matches (any release), the newest is 0.0.0, which the CLI treats as "no version"`},
-		{name: "0.0.0 wanted", constraint: "0.0.0", list: []string{"0.0.0", "1.0.0 5.0 linux_amd64"},
-			kind: failure.ErrNoVersion, fits: "1.0.0", text: `no version matches "0.0.0", which the CLI treats as "no version", the newest is 1.0.0`},
-		{name: "platforms of the older one unknown", constraint: "1.0.0", platform: plan9, list: []string{"1.0.0 5.0 linux_amd64", "0.9.0 5.0"},
-			kind: provider.ErrNoPlatform, text: "1.0.0 has no package for plan9_arm, only for linux_amd64; the older 0.9.0 may fit"},
-		{name: "an older one fits, of others it is unknown", constraint: "1.0.0", platform: plan9, list: []string{"1.0.0 5.0 linux_amd64", "0.9.0 5.0", "0.8.0 5.0 plan9_arm"},
-			kind: provider.ErrNoPlatform, fits: "0.8.0", text: "1.0.0 has no package for plan9_arm, only for linux_amd64; the older 0.8.0 would fit"},
-		{name: "no version allowed, platforms unknown", constraint: "~> 5.0", platform: linux, list: []string{"4.0.0 5.0 darwin_arm64", "3.0.0 5.0"},
-			kind: failure.ErrNoVersion, text: `no version matches "~> 5.0", the newest is 4.0.0`},
-		{name: "protocols of the older one unknown", constraint: "3.0.0", list: []string{"3.0.0 7.0", "2.0.0 -"},
-			kind: provider.ErrProtocol, text: "3.0.0 supports plugin protocol 7.0, want >= 5.0.0, < 7.0.0; the older 2.0.0 may fit"},
-		{name: "none listed", constraint: "1.0.0", kind: failure.ErrNoVersion, text: `no version matches "1.0.0", none is listed`},
-	} {
-		t.Run(test.name, func(t *testing.T) {
+	kinds := map[string]error{"": nil, "ErrNoVersion": failure.ErrNoVersion, "ErrNoPlatform": provider.ErrNoPlatform, "ErrProtocol": provider.ErrProtocol}
+	for _, test := range casetest.Read[struct {
+		Name, List, Constraint            string
+		Platforms                         []string
+		Protocols, Want, Kind, Fits, Text string
+	}](t, "newest-for.txt") {
+		t.Run(test.Name, func(t *testing.T) {
 			t.Parallel()
-			need := provider.Need{Platforms: test.also, Protocols: constraint(test.protocols)}
-			if !test.platform.IsZero() {
-				need.Platforms = append(need.Platforms, test.platform)
+			need := provider.Need{Protocols: constraint(test.Protocols)}
+			for _, p := range test.Platforms {
+				need.Platforms = append(need.Platforms, addrs.MustParsePlatform(p))
 			}
-			got, err := list(test.list...).NewestFor(constraint(test.constraint), need)
-			if got != version(test.want) {
-				t.Errorf("got %s, want %q", got, test.want)
+			listed := strings.FieldsFunc(test.List, func(r rune) bool { return r == ';' })
+			got, err := list(listed...).NewestFor(constraint(test.Constraint), need)
+			if got != version(test.Want) {
+				t.Errorf("got %s, want %q", got, test.Want)
 			}
-			if test.kind == nil {
+			kind, known := kinds[test.Kind]
+			if kind == nil && known {
 				if err != nil {
 					t.Errorf("NewestFor: error %v, want none", err)
 				}
 				return
 			}
-			if !errors.Is(err, test.kind) {
-				t.Fatalf("error %v, want kind %v", err, test.kind)
+			if !errors.Is(err, kind) {
+				t.Fatalf("error %v, want %s", err, test.Kind)
 			}
 			var unavailable *provider.UnavailableError
 			if !errors.As(err, &unavailable) {
 				t.Fatalf("error %T, want an *UnavailableError in it", err)
 			}
-			if unavailable.Fits != version(test.fits) {
-				t.Errorf("fits %s, want %q", unavailable.Fits, test.fits)
+			if unavailable.Fits != version(test.Fits) {
+				t.Errorf("fits %s, want %q", unavailable.Fits, test.Fits)
 			}
-			if want := "choose a version of registry.opentofu.org/acme/demo: " + test.text; err.Error() != want {
+			if want := "choose a version of registry.opentofu.org/acme/demo: " + test.Text; err.Error() != want {
 				t.Errorf("text\n got %s\nwant %s", err, want)
 			}
 		})

@@ -50,70 +50,19 @@ func TestModuleVersions(t *testing.T) {
 // TestModuleVersionsDocuments: documents of real and hostile servers.
 func TestModuleVersionsDocuments(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name, doc, want string
-		warnings        []string
-	}{
-		{
-			name: "extra members everywhere",
-			doc: `{"limit":100,"offset":0,"total":2,"id":"acme","modules":[{"source":null,"name":"network","versions":[` +
-				`{"version":"1.0.0","deprecated":null,"readme":"# read me","root":{"providers":[{"name":"aws"}]},"submodules":[null]},` +
-				`{"version":"1.1.0","deprecated":false,"source":null}]}]}`,
-			want: "1.1.0\n1.0.0\n",
-		}, {
-			name: "members that have other types than one would think",
-			doc: `{"meta":[1],"limit":"x","total":{},"modules":[{"total":-1,"limit":1e400,"versions":[` +
-				`{"version":"1.0.0","deprecated":[5],"deprecation":7}]}]}`,
-			want: "1.0.0\n",
-		}, {
-			name: "two numbers, four, a v, leading zeros",
-			doc:  `{"modules":[{"versions":[{"version":"0.10"},{"version":"v1.2"},{"version":"1.2.3.4"},{"version":"v1.3.0"},{"version":"02.0"}]}]}`,
-			want: "2.0.0\n1.3.0\n1.2.3.4\n1.2.0\n0.10.0\n",
-		}, {
-			name: "only the first module counts",
-			doc:  `{"modules":[{"versions":[{"version":"1.0.0"}]},{"versions":[{"version":"9.0.0"}]},null]}`,
-			want: "1.0.0\n",
-		},
-		{name: "a module without versions", doc: `{"modules":[{"versions":[]}]}`},
-		{
-			name:     "null elements",
-			doc:      `{"modules":[{"versions":[null,{"version":"1.0.0"},null,{},{"version":null}]},null]}`,
-			want:     "1.0.0\n",
-			warnings: []string{`ignored invalid version ""`},
-		}, {
-			name: "invalid versions",
-			doc: `{"modules":[{"versions":[{"version":"main"},{"version":"1.0.0"},{"version":"99999999999999999999.0.0"},` +
-				`{"version":"main"},{"version":"\u001b[31m1.0"}]}]}`,
-			want: "1.0.0\n",
-			warnings: []string{
-				`ignored invalid version "main"`, `ignored invalid version "99999999999999999999.0.0"`,
-				`ignored invalid version "\x1b[31m1.0"`,
-			},
-		}, {
-			name:     "duplicates, also after normalisation",
-			doc:      `{"modules":[{"versions":[{"version":"1.0","deprecated":"yes"},{"version":"v1.0.0"},{"version":"1.0.0+a"}]}]}`,
-			want:     "1.0.0+a\n1.0.0 (deprecated: yes )\n",
-			warnings: []string{"version 1.0.0 is listed more than once; the first one is used"},
-		}, {
-			name: "forms of deprecation",
-			doc: `{"modules":[{"versions":[{"version":"1","deprecated":true},{"version":"2","deprecated":"use acme/net"},` +
-				`{"version":"3","deprecation":{"reason":"moved","link":"https://example.com"}},{"version":"4","deprecated":{"message":"gone","link":5}},` +
-				`{"version":"5","deprecated":""},{"version":"6","deprecated":{}},{"version":"7","deprecated":{"reason":"\u001b[31mred","link":"\u001b[0m"}},{"version":"8","deprecation":null}]}]}`,
-			want: "8.0.0\n7.0.0 (deprecated: \\x1b[31mred \\x1b[0m)\n6.0.0 (deprecated:  )\n5.0.0\n4.0.0 (deprecated: gone )\n" +
-				"3.0.0 (deprecated: moved https://example.com)\n2.0.0 (deprecated: use acme/net )\n1.0.0 (deprecated:  )\n",
-		},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
+	for _, test := range casetest.Sections(t, "module-versions.txt") {
+		doc, want, _ := strings.Cut(test.Text, "\n\n")
+		t.Run(test.Name, func(t *testing.T) {
 			t.Parallel()
 			reg := listing("1.0.0")
-			reg.AddFault(raw(regtest.ModuleVersions, test.doc))
+			reg.AddFault(raw(regtest.ModuleVersions, doc))
 			versions := must.Get(client(reg).ModuleVersions(t.Context(), network))(t)
-			if got := releases(versions); got != test.want {
-				t.Errorf("got\n%swant\n%s", got, test.want)
+			got := releases(versions)
+			for _, w := range versions.Warnings {
+				got += "warning: " + w + "\n"
 			}
-			if got, want := strings.Join(versions.Warnings, "\n"), strings.Join(test.warnings, "\n"); got != want {
-				t.Errorf("warnings\n%s\nwant\n%s", got, want)
+			if got != want {
+				t.Errorf("got\n%swant\n%s", got, want)
 			}
 			if n := reg.Count(regtest.ModuleVersions); n != 1 {
 				t.Errorf("%d requests, want 1", n)

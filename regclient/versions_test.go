@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/testkit/regtest"
 )
@@ -43,67 +44,19 @@ func TestProviderVersions(t *testing.T) {
 // TestVersionsDocuments: documents of real and hostile servers.
 func TestVersionsDocuments(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name, doc, want string
-		warnings        []string
-	}{
-		{
-			name: "protocols absent, empty, of an empty text, null",
-			doc: `{"versions":[{"version":"1.0.0"},{"version":"1.1.0","protocols":[]},{"version":"1.2.0","protocols":[""]},` +
-				`{"version":"1.3.0","protocols":null},{"version":"1.4.0","protocols":[null]}]}`,
-			want: "1.4.0 - -\n1.3.0 - -\n1.2.0 - -\n1.1.0 - -\n1.0.0 - -\n",
-		}, {
-			name: "extra members everywhere",
-			doc: `{"id":"acme/alpha","versions":[{"version":"1.0.0","protocols":["5.0"],"platforms":[{"os":"linux","arch":"amd64","extra":{}}],"draft":false}],` +
-				`"limit":100,"total":1,"warnings":null}`,
-			want: "1.0.0 5.0 linux_amd64\n",
-		},
-		{name: "versions null", doc: `{"versions":null,"warnings":["moved"]}`, warnings: []string{"moved"}},
-		{
-			name:     "null elements",
-			doc:      `{"versions":[null,{"version":"1.0.0","platforms":[null,{"os":"linux","arch":"amd64"}]},{}],"warnings":[null,"",null]}`,
-			want:     "1.0.0 - linux_amd64\n",
-			warnings: []string{`ignored invalid version ""`, `ignored invalid version ""`},
-		}, {
-			name:     "duplicates, also after normalisation",
-			doc:      `{"versions":[{"version":"1.0","protocols":["5.0"]},{"version":"1.0.0","protocols":["6.0"]},{"version":"1.0.0+a"}]}`,
-			want:     "1.0.0+a - -\n1.0.0 5.0 -\n",
-			warnings: []string{"version 1.0.0 is listed more than once; the first one is used"},
-		}, {
-			name: "invalid protocols and platforms",
-			doc: `{"versions":[{"version":"1.0.0","protocols":["five","5.0"],"platforms":[{"os":"li/nux","arch":"amd64"},{"os":"linux","arch":"amd64"}]},` +
-				`{"version":"0.9.0","protocols":["six"],"platforms":[{"os":"","arch":"amd64"}]}]}`,
-			want: "1.0.0 5.0 linux_amd64\n0.9.0 - -\n",
-			warnings: []string{
-				`version 1.0.0: ignored invalid protocol "five"`, `version 1.0.0: ignored invalid platform "li/nux", "amd64"`,
-				`version 0.9.0: ignored invalid protocol "six"`, `version 0.9.0: ignored invalid platform "", "amd64"`,
-			},
-		}, {
-			name: "platforms of another form, which the CLI does not read",
-			doc: `{"versions":[{"version":"1.0.0","protocols":["5.0"],"platforms":["linux_amd64"]},{"version":"1.1.0","platforms":{"linux":["amd64"]}},` +
-				`{"version":"1.2.0","platforms":[{"os":"linux","arch":64}]},{"version":"1.3.0","platforms":[{"os":"linux","arch":"amd64"}]}]}`,
-			want:     "1.3.0 - -\n1.2.0 - -\n1.1.0 - -\n1.0.0 5.0 -\n",
-			warnings: []string{"ignored the platforms of all versions: they are not as the protocol describes"},
-		}, {
-			name: "the same platform twice", doc: `{"versions":[{"version":"1.0.0","platforms":[{"os":"linux","arch":"amd64"},{"os":"linux","arch":"amd64"}]}]}`,
-			want: "1.0.0 - linux_amd64\n",
-		}, {
-			name:     "terminal escapes",
-			doc:      `{"versions":[{"version":"\u001b[31m"}],"warnings":["red \u001b[31m\r\nline"]}`,
-			warnings: []string{`red \x1b[31m\r\nline`, `ignored invalid version "\x1b[31m"`},
-		},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
+	for _, test := range casetest.Sections(t, "versions.txt") {
+		doc, want, _ := strings.Cut(test.Text, "\n\n")
+		t.Run(test.Name, func(t *testing.T) {
 			t.Parallel()
 			reg := registry()
-			reg.AddFault(raw(regtest.Versions, test.doc))
+			reg.AddFault(raw(regtest.Versions, doc))
 			versions := must.Get(client(reg).ProviderVersions(t.Context(), alpha))(t)
-			if got := lines(versions); got != test.want {
-				t.Errorf("got\n%swant\n%s", got, test.want)
+			got := lines(versions)
+			for _, w := range versions.Warnings {
+				got += "warning: " + w + "\n"
 			}
-			if got, want := strings.Join(versions.Warnings, "\n"), strings.Join(test.warnings, "\n"); got != want {
-				t.Errorf("warnings\n%s\nwant\n%s", got, want)
+			if got != want {
+				t.Errorf("got\n%swant\n%s", got, want)
 			}
 		})
 	}

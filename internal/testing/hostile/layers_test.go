@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -21,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/internal/testing/webtest"
 	"github.com/tofureg/tofureg/module"
@@ -198,7 +198,7 @@ func TestCallersShareAttempts(t *testing.T) {
 var soak = flag.Int("hostile.soak", 200, "how many downloads TestSoak makes")
 
 // mixed returns the faults of all tests in a fixed order.
-func mixed() []regtest.Fault {
+func mixed(t *testing.T) []regtest.Fault {
 	var list []regtest.Fault
 	for _, faults := range []map[string]regtest.Fault{transient, permanent, stuck} {
 		for _, name := range slices.Sorted(maps.Keys(faults)) {
@@ -208,8 +208,8 @@ func mixed() []regtest.Fault {
 	for _, name := range slices.Sorted(maps.Keys(troubles)) {
 		list = append(list, troubles[name].faults...)
 	}
-	for _, name := range slices.Sorted(maps.Keys(redirects)) {
-		list = append(list, redirects[name].fault)
+	for _, r := range redirections(t) {
+		list = append(list, r.fault())
 	}
 	for _, name := range slices.Sorted(maps.Keys(malformed)) {
 		list = append(list, regtest.Fault{Raw: []byte(malformed[name])})
@@ -238,7 +238,7 @@ func TestSoak(t *testing.T) {
 		rounds = 20 // of clients with nothing in memory
 	)
 	perRound := (*soak + rounds - 1) / rounds
-	faults := mixed()
+	faults := mixed(t)
 	arrived, failed, requests := 0, 0, 0
 	met := map[int]bool{} // by places in faults
 	for round := range rounds {

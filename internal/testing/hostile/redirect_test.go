@@ -12,89 +12,53 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/testkit/regtest"
 )
 
-// redirects are targets of redirects. HOST stands for the host of the request.
-var redirects = map[string]struct {
-	fault     regtest.Fault
-	follow    bool
-	token     bool  // stays
-	want      error // nil accepts any error
-	allowHTTP bool
-}{
-	"same origin":                {fault: regtest.Fault{Redirect: "/"}, follow: true, token: true},
-	"same origin, spelled out":   {fault: regtest.Fault{Redirect: "https://HOST"}, follow: true, token: true},
-	"same origin, in capitals":   {fault: regtest.Fault{Redirect: "https://CAPITALS"}, follow: true, token: true},
-	"same origin, with the port": {fault: regtest.Fault{Redirect: "https://HOST:443"}, follow: true, token: true},
-	"same origin, five hops":     {fault: regtest.Fault{Redirect: "/", Hops: 5}, follow: true, token: true},
-	"same origin, presigned":     {fault: regtest.Fault{Redirect: "https://HOST?X-Amz-Signature=qu3ry"}, follow: true},
-	"301":                        {fault: regtest.Fault{Status: 301, Redirect: "https://" + elsewhere}, follow: true},
-	"303":                        {fault: regtest.Fault{Status: 303, Redirect: "https://" + elsewhere}, follow: true},
-	"307":                        {fault: regtest.Fault{Status: 307, Redirect: "https://" + elsewhere}, follow: true},
-	"308":                        {fault: regtest.Fault{Status: 308, Redirect: "https://" + elsewhere}, follow: true},
-	"another host":               {fault: regtest.Fault{Redirect: "https://" + elsewhere}, follow: true},
-	"another host, presigned":    {fault: regtest.Fault{Redirect: "https://" + elsewhere + "?sig=qu3ry&se=1"}, follow: true},
-	"host below":                 {fault: regtest.Fault{Redirect: "https://www.HOST"}, follow: true},
-	"host above":                 {fault: regtest.Fault{Redirect: "https://example.com"}, follow: true},
-	"another port":               {fault: regtest.Fault{Redirect: "https://HOST:8443"}, follow: true},
-	"address":                    {fault: regtest.Fault{Redirect: "https://169.254.169.254"}, follow: true}, // for VetoHost to refuse
+// redirection is a redirect, and what a client does. HOST stands for the host of the request.
+type redirection struct {
+	Name, Redirect string
+	Follow, Token  bool // Token stays
+	Status, Hops   int
+	AllowHTTP      bool
+	Want           string // empty accepts any error
+}
 
-	"http, same host":             {fault: regtest.Fault{Redirect: "http://HOST"}, want: failure.ErrInsecure},
-	"http, port 443":              {fault: regtest.Fault{Redirect: "http://HOST:443"}, want: failure.ErrInsecure},
-	"http, another host":          {fault: regtest.Fault{Redirect: "http://" + elsewhere}, want: failure.ErrInsecure},
-	"http, same host, allowed":    {fault: regtest.Fault{Redirect: "http://HOST"}, allowHTTP: true, follow: true},
-	"http, port 443, allowed":     {fault: regtest.Fault{Redirect: "http://HOST:443"}, allowHTTP: true, follow: true},
-	"http, another host, allowed": {fault: regtest.Fault{Redirect: "http://" + elsewhere}, allowHTTP: true, follow: true},
+func redirections(t *testing.T) []redirection { return casetest.Read[redirection](t, "redirects.txt") }
 
-	"loop":               {fault: regtest.Fault{Hops: -1}},
-	"file":               {fault: regtest.Fault{Redirect: "file:///etc/passwd"}, want: failure.ErrInsecure},
-	"file with a host":   {fault: regtest.Fault{Redirect: "file://" + elsewhere + "/x"}, want: failure.ErrInsecure},
-	"ftp":                {fault: regtest.Fault{Redirect: "ftp://" + elsewhere + "/x"}, want: failure.ErrInsecure},
-	"gopher":             {fault: regtest.Fault{Redirect: "gopher://" + elsewhere + "/x"}, want: failure.ErrInsecure},
-	"data":               {fault: regtest.Fault{Redirect: "data:application/json,{}"}, want: failure.ErrInsecure},
-	"javascript":         {fault: regtest.Fault{Redirect: "javascript:alert(1)"}, want: failure.ErrInsecure},
-	"git":                {fault: regtest.Fault{Redirect: "git::https://" + elsewhere + "/x"}},
-	"opaque":             {fault: regtest.Fault{Redirect: "https:elsewhere.example.com"}},
-	"no host":            {fault: regtest.Fault{Redirect: "https:///x"}},
-	"no URL":             {fault: regtest.Fault{Redirect: "https://%zz/" + nasty}},
-	"password":           {fault: regtest.Fault{Redirect: "https://user:pa55word@" + elsewhere + "/x"}},
-	"password, same":     {fault: regtest.Fault{Redirect: "https://user:pa55word@HOST/x"}},
-	"port 0":             {fault: regtest.Fault{Redirect: "https://HOST:0/x"}},
-	"port 65536":         {fault: regtest.Fault{Redirect: "https://HOST:65536/x"}},
-	"dot at the end":     {fault: regtest.Fault{Redirect: "https://HOST./x"}},
-	"address as number":  {fault: regtest.Fault{Redirect: "https://2130706433/x"}},
-	"address, shortened": {fault: regtest.Fault{Redirect: "https://127.1/x"}},
-	"endless URL":        {fault: regtest.Fault{Redirect: "https://" + elsewhere + "/" + strings.Repeat("x", 40_000)}, want: failure.ErrTooLarge},
+func (r *redirection) fault() regtest.Fault {
+	return regtest.Fault{Redirect: r.Redirect, Status: r.Status, Hops: r.Hops}
 }
 
 // TestRedirects: for each operation, which redirects are followed and which hosts see the token.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
+	kinds := map[string]error{"ErrInsecure": failure.ErrInsecure, "ErrTooLarge": failure.ErrTooLarge}
 	for _, op := range operations {
-		for name, test := range redirects {
-			t.Run(op.name+"/"+name, func(t *testing.T) {
+		for _, test := range redirections(t) {
+			t.Run(op.name+"/"+test.Name, func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t)
-				w.allowHTTP = test.allowHTTP
-				f := test.fault
+				w.allowHTTP = test.AllowHTTP
+				f := test.fault()
 				f.Host = op.host
 				f.Redirect = strings.NewReplacer("HOST", op.host, "CAPITALS", strings.ToUpper(op.host)).Replace(f.Redirect)
 				run := op.ready(t, w, f, regtest.Fault{Host: elsewhere, RefuseToken: true}) // as object stores do
 				_, err := run(t.Context())
-				if test.follow != (err == nil) {
-					t.Fatalf("followed: %v, want %v: %v", err == nil, test.follow, err)
+				if test.Follow != (err == nil) {
+					t.Fatalf("followed: %v, want %v: %v", err == nil, test.Follow, err)
 				}
 				if err != nil {
 					each(err, func(err error) { secretless(t, "the error", err.Error(), "pa55word", "qu3ry") })
 					if got := typed(t, err); got.attempts != 1 || got.status != cmp.Or(f.Status, http.StatusFound) {
 						t.Errorf("%+v in the error, want one attempt, and the status of the redirect", got)
 					}
-					if test.want != nil && !errors.Is(err, test.want) || errors.Is(err, failure.ErrNotFound) {
-						t.Errorf("error %v, want %v", err, test.want)
+					if want, ok := kinds[test.Want]; test.Want != "" && (!ok || !errors.Is(err, want)) || errors.Is(err, failure.ErrNotFound) {
+						t.Errorf("error %v, want %v", err, test.Want)
 					}
 				}
-				op.checkHops(t, w, test.follow, test.token)
+				op.checkHops(t, w, test.Follow, test.Token)
 			})
 		}
 	}
