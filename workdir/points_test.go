@@ -211,38 +211,20 @@ func TestHostileExpressions(t *testing.T) {
 		double += fmt.Sprintf("  a%d = \"${local.a%d}${local.a%d}\"\n", i+1, i, i)
 		objects += fmt.Sprintf("  a%d = { x = \"${local.a%d.x}${local.a%d.y}\", y = \"${local.a%d.y}${local.a%d.x}\" }\n", i+1, i, i, i, i)
 	}
-	const loop = "[for a in range(1000) : [for b in range(1000) : [for c in range(1000) : 1]]]"
 	local := func(value, source string) string {
 		return "locals {\n  a = " + value + "\n}\nmodule \"m\" {\n  source = " + source + "\n}\n"
 	}
-	variable := func(attribute string) string {
-		return "variable \"v\" {\n  default = \"x\"\n  " + attribute + "\n}\nmodule \"m\" {\n  source = var.v\n}\n"
-	}
 	many := "[" + strings.Repeat(`"",`, 10_000) + "]"
-	const work, notHere = "take too much work", " is not evaluated here"
+	const work = "take too much work"
 	for name, c := range map[string]struct{ text, want string }{
-		"doubled":     {double + "}\nmodule \"m\" {\n  source = local.a30\n}\n", "main.tf:11: a text of more than 4096 bytes"},
-		"objects":     {objects + "}\nmodule \"m\" {\n  source = \"./x${local.a30.x}\"\n}\n", ""},
-		"loop":        {local("1", loop+"[0]"), `main.tf:5: "for"` + notHere},
-		"constant":    {"terraform {\n  required_providers {\n    a = " + loop + "[0]\n  }\n}\n", `main.tf:3: version of provider "a": "for"` + notHere},
-		"of a local":  {local(loop, "local.a[0]"), `main.tf:2: "for"` + notHere},
-		"directive":   {local("1", `"%{for a in range(1000)}%{for b in range(1000)}%{for c in range(1000)}x%{endfor}%{endfor}%{endfor}"`), `main.tf:5: "for"` + notHere},
-		"splat":       {local("[]", "local.a[*].x[0]"), "main.tf:5: a splat" + notHere},
-		"number":      {local("1", `"${1e999999999}"`), "main.tf:5: a number of more than 100 bytes, or an exponent"},
-		"small":       {local("1", `"${1e-5000}"`), "main.tf:5: a number of more than 100 bytes, or an exponent"},
-		"index":       {local(`{ a = "./x" }`, `local.a[1e100000]`), "main.tf:5: a number of more than 100 bytes, or an exponent"},
-		"JSON number": {`{"terraform":{"required_providers":{"a":1e999999999}}}`, "main.tf.json:1: a number of more than 100 bytes, or an exponent"},
-		"text":        {"variable \"v\" {\n  type = number\n  default = \"1e999999999\"\n}\nmodule \"m\" {\n  source = var.v\n}\n", "main.tf:1: want a number"},
-		"nullable":    {variable("nullable = " + loop), `main.tf:3: "for"` + notHere},
-		"sensitive":   {variable("sensitive = " + loop), `main.tf:3: "for"` + notHere},
-		"optional":    {"variable \"v\" {\n  default = {}\n  type = object({ a = optional(any, " + loop + ") })\n}\nmodule \"m\" {\n  source = var.v.a\n}\n", `main.tf:3: "for"` + notHere},
-		"regex":       {local(`"`+strings.Repeat("a", 100_000)+`"`, `regex("(?:a?){1000}b", local.a)`), `main.tf:5: this call of the function "regex"` + notHere},
-		"references":  {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${local.b}"`) + "locals {\n  b = \"" + strings.Repeat("${local.a}", 33_000) + "\"\n}\n", "main.tf:8: a text of more than 4096 bytes"},
-		"joins":       {local(many, `"./x${local.b}"`) + "locals {\n  b = \"" + strings.Repeat("${join(\"\", local.a)}", 1_000) + "\"\n}\n", work},
-		"types":       {"variable \"v\" {\n  type = list(any)\n  default = [\"./x\"," + strings.Repeat("1,{},[],", 10_000) + "]\n}\nmodule \"m\" {\n  source = var.v[0]\n}\n", ""},
-		"optionals":   {"variable \"v\" {\n  type = list(object({ a = optional(list(object({ b = optional(string, \"./x\") })), [" + strings.Repeat("{},", 5_000) + "]) }))\n  default = [" + strings.Repeat("{},", 300) + "]\n}\nmodule \"m\" {\n  source = var.v[0].a[0].b\n}\n", ""},
-		"itself":      {local("{ x = local.a.x }", "local.a.x"), "main.tf:2: the value depends on itself"},
-		"JSON":        {`{"locals":{"a":["${"` + strings.Repeat(`,"${1}"`, 1_000) + `]},"module":{"m":{"source":"${local.a[0]}"}}}`, "main.tf.json:1: "},
+		"doubled":    {double + "}\nmodule \"m\" {\n  source = local.a30\n}\n", "main.tf:11: a text of more than 4096 bytes"},
+		"objects":    {objects + "}\nmodule \"m\" {\n  source = \"./x${local.a30.x}\"\n}\n", ""},
+		"regex":      {local(`"`+strings.Repeat("a", 100_000)+`"`, `regex("(?:a?){1000}b", local.a)`), `main.tf:5: this call of the function "regex" is not evaluated here`},
+		"references": {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${local.b}"`) + "locals {\n  b = \"" + strings.Repeat("${local.a}", 33_000) + "\"\n}\n", "main.tf:8: a text of more than 4096 bytes"},
+		"joins":      {local(many, `"./x${local.b}"`) + "locals {\n  b = \"" + strings.Repeat("${join(\"\", local.a)}", 1_000) + "\"\n}\n", work},
+		"types":      {"variable \"v\" {\n  type = list(any)\n  default = [\"./x\"," + strings.Repeat("1,{},[],", 10_000) + "]\n}\nmodule \"m\" {\n  source = var.v[0]\n}\n", ""},
+		"optionals":  {"variable \"v\" {\n  type = list(object({ a = optional(list(object({ b = optional(string, \"./x\") })), [" + strings.Repeat("{},", 5_000) + "]) }))\n  default = [" + strings.Repeat("{},", 300) + "]\n}\nmodule \"m\" {\n  source = var.v[0].a[0].b\n}\n", ""},
+		"JSON":       {`{"locals":{"a":["${"` + strings.Repeat(`,"${1}"`, 1_000) + `]},"module":{"m":{"source":"${local.a[0]}"}}}`, "main.tf.json:1: "},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -400,7 +382,7 @@ func TestPlan(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := w.dir(t, t.TempDir(), false)
-	tree{files: w.files("/nowhere")}.write(t, w, d.Path)
+	everyKind(t, "/nowhere").write(t, w, d.Path)
 	d.Limits.Providers = 3
 	result := must.Get(d.Plan(t.Context()))(t)
 	missing := ""
@@ -477,7 +459,7 @@ func TestTwoProcesses(t *testing.T) {
 	wantPorts(t)
 	w := newWorld(t)
 	dir := t.TempDir()
-	tree{files: w.files(repository(t))}.with(repository(t)).write(t, w, dir)
+	everyKind(t, repository(t)).write(t, w, dir)
 	done := make(chan error)
 	for range 4 {
 		d := w.dir(t, dir, false)

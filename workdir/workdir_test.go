@@ -69,35 +69,10 @@ func wantPorts(t *testing.T) {
 	}
 }
 
-// files is a configuration with every kind of module.
-func (w *world) files(repository string) map[string]string {
-	return map[string]string{
-		"main.tf": strings.NewReplacer("HOST", w.host, "REPO", filepath.ToSlash(repository)).Replace(`
-terraform {
-  required_providers {
-    alpha = { source = "HOST/acme/alpha", version = ">= 1.0", configuration_aliases = [alpha.other] }
-    beta  = { source = "HOST/acme/beta" }
-  }
-}
-module "network" {
-  source  = "HOST/acme/network/aws"
-  version = "~> 1.0"
-}
-module "pinned" {
-  source  = "HOST/acme/network/aws//modules/subnet"
-  version = "1.0.0"
-}
-module "replaced" { source = "./nowhere" }
-module "local" { source = "./local" }
-module "git" { source = "git::file://REPO//sub?ref=main" }
-resource "terraform_data" "x" {}
-`),
-		"replaced_override.tf":     `module "replaced" { source = "./local/deep" }`,
-		"local/main.tf":            `module "deep" { source = "./deep" }`,
-		"local/deep/main.tf.json":  `{"output": {"x": {"value": 1}}}`,
-		"local/deep/.#ignored.tf":  `{`,
-		"local/ignored.tf.example": `{`,
-	}
+// everyKind is a configuration with every kind of module.
+func everyKind(t *testing.T, repository string) tree {
+	t.Helper()
+	return trees(t, "every")["every/kind"].with(repository)
 }
 
 func write(t *testing.T, dir string, files map[string]string) {
@@ -144,16 +119,16 @@ func TestSameAsClient(t *testing.T) {
 		t.Skip("skipped: git is not installed")
 	}
 	w := newWorld(t)
-	files := w.files(repository(t))
+	c := everyKind(t, repository(t))
 	terraformtest.Each(t, func(t *testing.T, program string) {
 		theirs := terraformtest.New(t, program)
 		theirs.Trust(t, w.server.CertPEM)
-		write(t, theirs.Dir, files)
+		c.write(t, w, theirs.Dir)
 		theirs.Init(t)
 
 		ours := terraformtest.New(t, program)
 		ours.Trust(t, w.server.CertPEM)
-		write(t, ours.Dir, files)
+		c.write(t, w, ours.Dir)
 		in := w.dir(t, ours.Dir, theirs.Name() == "terraform")
 		must.Do(t, prepare(t.Context(), in))
 		for _, name := range []string{modulesJSON, ".terraform.lock.hcl"} {
