@@ -1,6 +1,7 @@
 package cliconfig_test
 
 import (
+	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -51,14 +52,19 @@ var realSums = map[string]struct {
 	"blank line":                 {func(l string) string { return another + "\n" + l }, true, ""},
 }
 
-// TestRealSums compares which SHA256SUMS documents the CLIs and this package read.
+// TestRealSums compares which SHA256SUMS documents the CLIs and this package read: all on which they differ, and every fourth other
+// one, with -cliconfig.all every one.
 func TestRealSums(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: Windows has other places")
 	}
 	terraformtest.Each(t, func(t *testing.T, program string) {
-		for name, c := range realSums {
+		for i, name := range slices.Sorted(maps.Keys(realSums)) {
+			c := realSums[name]
+			if same := c.here == (c.theirs != ""); same && i%4 != 0 && !*allCases {
+				continue
+			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, realCase{edit: func(p *regtest.Provider) {

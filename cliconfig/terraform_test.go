@@ -286,7 +286,7 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-var allCases = flag.Bool("cliconfig.all", false, "compare all configurations of testdata with terraform, not only every fourth")
+var allCases = flag.Bool("cliconfig.all", false, "compare all configurations and SHA256SUMS documents with the real clients, not only every fourth")
 
 // notCompared are the cases in which terraform and this package differ, with the reason.
 var notCompared = map[string]string{

@@ -414,11 +414,7 @@ func (v *verdict) text(e hclsyntax.Expression) (string, bool) {
 // TestRandomFiles does what the fuzz targets do with files that are HCL, or nearly.
 func TestRandomFiles(t *testing.T) {
 	t.Parallel()
-	count := 1000
-	if testing.Short() {
-		count = 200
-	}
-	for seed := range uint64(count) {
+	for seed := range uint64(300) {
 		src := generator{rand.New(rand.NewPCG(seed, 1))}.file()
 		checkStrict(t, src)
 		checkLenient(t, src)

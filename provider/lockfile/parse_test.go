@@ -261,10 +261,7 @@ func TestMaxProblems(t *testing.T) {
 // them crash the CLI.
 func TestHostile(t *testing.T) {
 	t.Parallel()
-	size := 1 << 20
-	if testing.Short() {
-		size = 128 << 10
-	}
+	const size = 256 << 10
 	fill := func(before, unit string) string { return before + strings.Repeat(unit, (size-len(before))/len(unit)) }
 	open := "provider \"registry.example.com/acme/alpha\" {\n  version = \"1.0.0\"\n  hashes = ["
 	for name, src := range map[string]string{
