@@ -154,7 +154,7 @@ func (c *testCase) report(t *testing.T) string {
 	}
 	for _, p := range c.providers {
 		policy := cfg.Policy(p)
-		fmt.Fprintf(&b, "policy %s: unsigned %v, unchecked %v, expired %v\n", p, policy.AllowUnsigned, policy.AllowUnchecked, policy.AllowExpired && !policy.RequireCurrent)
+		fmt.Fprintf(&b, "policy %s: unsigned %v, unchecked %v, expired %v\n", p, policy.AllowUnsigned, policy.AllowUnchecked, policy.AllowExpired)
 	}
 	return b.String()
 }

@@ -186,7 +186,8 @@ func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 // for other platforms.
 func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	s := c.settings()
-	policy := verify.Policy{AllowExpired: true, RequireCurrent: s.enforce.unexpired && !s.system().Terraform, AllowWeak: true, AllowAnyName: true}
+	current := s.enforce.unexpired && !s.system().Terraform
+	policy := verify.Policy{AllowExpired: !current, RequireCurrent: current, AllowWeak: true, AllowAnyName: true}
 	policy.AllowUnsigned = !s.mustSign(p)
 	policy.DropStated = s.mustSign(p)
 	// A policy does not know which method a package comes from, so it permits what one of

@@ -214,7 +214,7 @@ func TestTrust(t *testing.T) {
 		"lock, none stated":            {nil, lock, nil, "", verify.Accepted},
 		"lock, wrong stated":           {[]string{wrongZH}, lock, mismatch, "does not match", 0},
 		"lock of something else":       {[]string{rightZH}, verify.Policy{Accept: checksum.NewSet(checksum.MustParseHash(wrongZH))}, verify.ErrNotAccepted, "", 0},
-		"pins":                         {[]string{rightZH}, verify.Policy{Fingerprints: verify.NewFingerprints(), AllowUnsigned: true}, verify.ErrUnsigned, "requires one", 0},
+		"pins":                         {[]string{rightZH}, verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints())(t)}, verify.ErrUnsigned, "requires one", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

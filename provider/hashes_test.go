@@ -172,7 +172,7 @@ func TestHashesRecordable(t *testing.T) {
 		"new":          {verify.Policy{}, true},
 		"dropped":      {verify.Policy{DropStated: true}, false},
 		"keys":         {verify.Policy{Keys: verify.NewKeySet(reg.Key().Public())}, false},
-		"fingerprints": {verify.Policy{Fingerprints: verify.NewFingerprints(reg.Key().Fingerprint())}, false},
+		"fingerprints": {verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints(reg.Key().Fingerprint()))(t)}, false},
 		"locked":       {verify.Policy{SameRelease: checksum.NewSet(signedBy(release, five...)...)}, false},
 	} {
 		got := hashes(t, client, on, provider.HashOptions{Policy: test.policy})
@@ -305,9 +305,9 @@ func TestHashesRefused(t *testing.T) {
 		"another key": {func(r *regtest.Provider) {
 			r.Keys, r.SignedBy = []*regtest.Key{stranger}, regtest.NewKey(regtest.KeyOptions{})
 		}, verify.Policy{}, verify.ErrUnknownKey, false},
-		"not pinned":      {as, verify.Policy{Fingerprints: verify.NewFingerprints(stranger.Fingerprint())}, verify.ErrUnknownKey, false},
-		"pinned key":      {as, verify.Policy{Keys: verify.NewKeySet(stranger.Public()), AllowUnsigned: true}, verify.ErrUnknownKey, false},
-		"required":        {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{RequireSignature: true, AllowUnsigned: true}, verify.ErrUnsigned, false},
+		"not pinned":      {as, verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints(stranger.Fingerprint()))(t)}, verify.ErrUnknownKey, false},
+		"pinned key":      {as, verify.Policy{Keys: verify.NewKeySet(stranger.Public())}, verify.ErrUnknownKey, false},
+		"required":        {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{RequireSignature: true}, verify.ErrUnsigned, false},
 		"not accepted":    {as, verify.Policy{Accept: checksum.NewSet(checksum.MustParseHash("zh:" + strings.Repeat("0", 64)))}, verify.ErrNotAccepted, false},
 		"nothing allowed": {as, verify.Policy{Accept: checksum.NewSet()}, verify.ErrNotAccepted, false},
 		"other version":   {func(r *regtest.Provider) { r.EditSums = renamed("_1.2.3_", "_1.2.4_") }, verify.Policy{}, verify.ErrNotListed, false},

@@ -57,6 +57,7 @@ var (
 	// A public key cannot be read.
 	ErrBadKey = errors.New("unreadable key")
 
-	// A fingerprint is invalid, [Policy.Provenance] is unusable, or a call does not permit a field that is set.
+	// Fields of the policy contradict each other (see [Policy.Validate]), a fingerprint is invalid, [Policy.Provenance] is
+	// unusable, or a call does not permit a field that is set.
 	ErrPolicy = errors.New("invalid policy")
 )

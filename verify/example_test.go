@@ -66,7 +66,11 @@ func ExamplePolicy_pinned() {
 		"F560 0853 8EE1 156E 879B  0B93 73FA 480B C6B6 25A8",
 		"0123456789ABCDEF0123456789ABCDEF01234567",
 	} {
-		policy := verify.Policy{Fingerprints: verify.NewFingerprints(fingerprint)}
+		pinned, err := verify.ParseFingerprints(fingerprint)
+		if err != nil {
+			log.Fatal(err)
+		}
+		policy := verify.Policy{Fingerprints: pinned}
 		report, err := policy.Check(context.Background(), ev, bytes.NewReader(archive), int64(len(archive)))
 		if err != nil {
 			fmt.Println("refused:", errors.Is(err, verify.ErrUnknownKey))

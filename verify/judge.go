@@ -354,13 +354,11 @@ func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 			return CheckedSums{}, err
 		}
 	} else {
-		pins, err := p.pins()
-		if err != nil {
-			return CheckedSums{}, err
-		}
 		check := signatureCheck{
-			at: p.now(), all: p.Keys.rule, pins: pins, allowExpired: p.AllowExpired && !p.RequireCurrent, requireCurrent: p.RequireCurrent, allowWeak: p.AllowWeak,
+			at: p.now(), all: p.Keys.rule, pinned: p.Fingerprints.rule, pins: p.Fingerprints.canonical,
+			allowExpired: p.AllowExpired, requireCurrent: p.RequireCurrent, allowWeak: p.AllowWeak,
 		}
+		var err error
 		if by, err = check.run(ev.Sums, ev.Signature, p.keys(ev)); err != nil {
 			return CheckedSums{}, err
 		}
@@ -396,7 +394,7 @@ func (p Policy) missing(ev Evidence) string {
 		return "the source has no signature of SHA256SUMS"
 	case p.Keys.rule && len(p.Keys.keys) == 0:
 		return "Policy.Keys is empty"
-	case p.Fingerprints.rule && len(p.Fingerprints.texts) == 0:
+	case p.Fingerprints.rule && len(p.Fingerprints.canonical) == 0:
 		return "Policy.Fingerprints is empty"
 	case len(p.keys(ev)) == 0:
 		return "the source lists no keys"
@@ -421,7 +419,7 @@ func (p Policy) unsigned(ev Evidence, missing string) error {
 
 // allowsUnsigned reports whether p accepts hashes that no signature covers.
 func (p Policy) allowsUnsigned(ev Evidence) bool {
-	return (p.AllowUnsigned || p.AllowUnchecked) && !p.RequireSignature && !p.pinned() && !ev.MustBeSigned
+	return (p.AllowUnsigned || p.AllowUnchecked) && !ev.MustBeSigned
 }
 
 // compare compares the lines of the archive with its computed or stated hashes, as far as their schemes are the same,

@@ -133,7 +133,7 @@ func TestAlgorithms(t *testing.T) {
 			if err != nil || infos[0].Fingerprint != got.Fingerprint || infos[0].ID != got.KeyID {
 				t.Errorf("%+v, %v, signature %+v", infos, err, got)
 			}
-			pinned := verify.Policy{Fingerprints: verify.NewFingerprints(got.Fingerprint), Now: func() time.Time { return date("2024-06-01") }}
+			pinned := verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints(got.Fingerprint))(t), Now: func() time.Time { return date("2024-06-01") }}
 			if _, err := pinned.CheckSums(verify.Evidence{Sums: doc, Signature: sig.Bytes(), Keys: []verify.Key{key}}); errors.Is(err, verify.ErrUnknownKey) {
 				t.Error(err)
 			}

@@ -27,8 +27,8 @@ type Policy struct {
 	// without hashes refuses every package, also if SHA256SUMS is not checked, as at a mirror.
 	SameRelease checksum.Set
 
-	// RequireSignature requires a valid signature even if a hash is accepted, and overrides AllowUnsigned
-	// and AllowUnchecked.
+	// RequireSignature requires a valid signature even if a hash is accepted. It contradicts AllowUnsigned
+	// and AllowUnchecked, as Keys and Fingerprints do: see [Policy.Validate].
 	RequireSignature bool
 
 	// Keys, if not zero, replaces the keys that the source lists.
@@ -36,9 +36,8 @@ type Policy struct {
 
 	// Fingerprints, if not zero, names the keys that may sign.
 	//
-	// Keys and Fingerprints override AllowUnsigned and AllowUnchecked, but an accepted hash needs no
-	// signature. If one of them has no entry, no key may sign: [ErrUnsigned]. Without Keys, revocation and
-	// expiry are read from the listed copy of the key, which may be old.
+	// Despite Keys and Fingerprints an accepted hash needs no signature. If one of them has no entry, no key may
+	// sign: [ErrUnsigned]. Without Keys, revocation and expiry are read from the listed copy of the key, which may be old.
 	Fingerprints Fingerprints
 
 	// Provenance, if not nil, must name who built the archive, also if a hash is accepted. It refuses
@@ -57,7 +56,7 @@ type Policy struct {
 	AllowExpired bool
 
 	// RequireCurrent refuses keys that have expired by now, since their holder can backdate signatures. It
-	// overrides AllowExpired.
+	// contradicts AllowExpired.
 	RequireCurrent bool
 
 	// AllowWeak accepts short RSA keys, DSA keys, SHA-1 and SHA-224. It never accepts MD5 or
@@ -95,14 +94,24 @@ func (s KeySet) Keys() []Key { return slices.Clone(s.keys) }
 // Fingerprints is a rule: a key with one of these fingerprints must sign. The zero Fingerprints disables the
 // check.
 type Fingerprints struct {
-	texts []string
-	rule  bool
+	canonical []string
+	rule      bool
 }
 
-// NewFingerprints returns a Fingerprints of primary keys or signing subkeys: 40 hex digits each, or 64 for
-// version 6, also with spaces, lower case and 0x. With other text, such as a key ID, a [Policy] fails with
-// [ErrPolicy]. Without any text, no key may sign.
-func NewFingerprints(texts ...string) Fingerprints { return Fingerprints{slices.Clone(texts), true} }
+// ParseFingerprints parses the fingerprints of primary keys or signing subkeys: 40 hex digits each, or 64 for
+// version 6, also with spaces, lower case and 0x. The error for other text, such as a key ID, wraps [ErrPolicy].
+// Without any text, no key may sign.
+func ParseFingerprints(texts ...string) (Fingerprints, error) {
+	f := Fingerprints{rule: true}
+	for _, text := range texts {
+		pin, err := canonicalFingerprint(text)
+		if err != nil {
+			return Fingerprints{}, err
+		}
+		f.canonical = append(f.canonical, pin)
+	}
+	return f, nil
+}
 
 // IsZero reports whether f disables the check.
 func (f Fingerprints) IsZero() bool { return !f.rule }
@@ -122,29 +131,34 @@ func (p Policy) Demands() bool {
 // pinned reports whether p names the keys that may sign.
 func (p Policy) pinned() bool { return p.Keys.rule || p.Fingerprints.rule }
 
+// Validate returns an error that wraps [ErrPolicy] and names two fields that contradict each other, if p has such. All
+// methods that judge return it, too.
+func (p Policy) Validate() error {
+	for _, pair := range []struct {
+		demand, permit string
+		both           bool
+	}{
+		{"RequireSignature", "AllowUnsigned", p.RequireSignature && p.AllowUnsigned},
+		{"RequireSignature", "AllowUnchecked", p.RequireSignature && p.AllowUnchecked},
+		{"Keys", "AllowUnsigned", p.Keys.rule && p.AllowUnsigned},
+		{"Keys", "AllowUnchecked", p.Keys.rule && p.AllowUnchecked},
+		{"Fingerprints", "AllowUnsigned", p.Fingerprints.rule && p.AllowUnsigned},
+		{"Fingerprints", "AllowUnchecked", p.Fingerprints.rule && p.AllowUnchecked},
+		{"RequireCurrent", "AllowExpired", p.RequireCurrent && p.AllowExpired},
+	} {
+		if pair.both {
+			return fmt.Errorf("%w: Policy.%s contradicts Policy.%s; set only one of them", ErrPolicy, pair.demand, pair.permit)
+		}
+	}
+	return nil
+}
+
 // check returns an error if p refuses every package, whatever its evidence is.
 func (p Policy) check() error {
 	if !p.SameRelease.IsZero() && len(p.SameRelease.Hashes()) == 0 {
 		return fmt.Errorf("%w: Policy.SameRelease is empty", ErrOtherRelease)
 	}
-	_, err := p.pins()
-	return err
-}
-
-// pins returns the canonical fingerprints, or nil for any key.
-func (p Policy) pins() ([]string, error) {
-	if !p.Fingerprints.rule {
-		return nil, nil
-	}
-	pins := make([]string, 0, len(p.Fingerprints.texts))
-	for _, f := range p.Fingerprints.texts {
-		pin, err := canonicalFingerprint(f)
-		if err != nil {
-			return nil, err
-		}
-		pins = append(pins, pin)
-	}
-	return pins, nil
+	return p.Validate()
 }
 
 func (p Policy) now() time.Time {

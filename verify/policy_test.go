@@ -186,19 +186,15 @@ func TestPolicies(t *testing.T) {
 		{"lock of unknown schemes", lock(unknown), p.ev, verify.ErrNotAccepted, 0},
 		{"locked, but stated otherwise", lock(p.zh), p.with(func(ev *verify.Evidence) { ev.Hashes = []checksum.Hash{wrongHash} }), anyMismatch, 0},
 		{"locked, signature required", with(lock(p.zh), func(a *verify.Policy) { a.RequireSignature = true }), p.with(unsigned), verify.ErrUnsigned, 0},
-		{"locked, signature required, under every Allow", with(allowAll, func(a *verify.Policy) { a.Accept, a.RequireSignature = checksum.NewSet(p.zh), true }), p.with(empty), verify.ErrUnsigned, 0},
 		{"signed, but not locked", with(lock(wrongHash), func(a *verify.Policy) { a.RequireSignature = true }), p.ev, verify.ErrNotAccepted, 0},
 
-		{"pinned fingerprint, as pasted", verify.Policy{Fingerprints: verify.NewFingerprints("0x" + strings.ToLower(p.fpr[:20]) + "  " + p.fpr[20:])}, p.ev, nil, verify.Signed},
-		{"other fingerprint", verify.Policy{Fingerprints: verify.NewFingerprints(strings.Repeat("A", 40))}, p.ev, verify.ErrUnknownKey, 0},
-		{"key id as a pin", verify.Policy{Fingerprints: verify.NewFingerprints(p.fpr[24:])}, p.ev, verify.ErrPolicy, 0},
-		{"nonsense as a pin", verify.Policy{Fingerprints: verify.NewFingerprints(p.fpr, strings.Repeat("X", 40))}, p.ev, verify.ErrPolicy, 0},
-		{"nonsense as a pin, locked", verify.Policy{Fingerprints: verify.NewFingerprints(""), Accept: checksum.NewSet(p.zh)}, p.ev, verify.ErrPolicy, 0},
-		{"pinned, but not signed", with(allowAll, func(a *verify.Policy) { a.Fingerprints = verify.NewFingerprints(p.fpr) }), p.with(bare), verify.ErrUnsigned, 0},
-		{"pinned, but nothing stated", with(allowAll, func(a *verify.Policy) { a.Fingerprints = verify.NewFingerprints(p.fpr) }), p.with(empty), verify.ErrUnsigned, 0},
+		{"pinned fingerprint, as pasted", verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints("0x" + strings.ToLower(p.fpr[:20]) + "  " + p.fpr[20:]))(t)}, p.ev, nil, verify.Signed},
+		{"other fingerprint", verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints(strings.Repeat("A", 40)))(t)}, p.ev, verify.ErrUnknownKey, 0},
+		{"pinned, but not signed", verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints(p.fpr))(t)}, p.with(bare), verify.ErrUnsigned, 0},
+		{"pinned, but nothing stated", verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints(p.fpr))(t)}, p.with(empty), verify.ErrUnsigned, 0},
 		{"listed key is not pinned", verify.Policy{Keys: verify.NewKeySet(stranger)}, p.ev, verify.ErrUnknownKey, 0},
 		{"no key at all", verify.Policy{Keys: verify.NewKeySet()}, p.ev, verify.ErrUnsigned, 0},
-		{"no fingerprint at all", verify.Policy{Fingerprints: verify.NewFingerprints()}, p.ev, verify.ErrUnsigned, 0},
+		{"no fingerprint at all", verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints())(t)}, p.ev, verify.ErrUnsigned, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -402,7 +398,7 @@ func TestReportText(t *testing.T) {
 	}{
 		{verify.Policy{}, p.ev, false, by + ", which the source lists"},
 		{verify.Policy{Keys: verify.NewKeySet(p.ev.Keys...)}, p.ev, true, by + ", which is pinned"},
-		{verify.Policy{Fingerprints: verify.NewFingerprints(infos[0].Fingerprint)}, p.ev, true, by + ", which is pinned"},
+		{verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints(infos[0].Fingerprint))(t)}, p.ev, true, by + ", which is pinned"},
 		{verify.Policy{Accept: checksum.NewSet(p.zh)}, p.ev, false, "accepted by its hash"},
 		{verify.Policy{AllowUnsigned: true}, p.with(bare), false, "checked against what the source states"},
 		{verify.Policy{AllowUnchecked: true}, p.with(empty), false, "unchecked"},
@@ -486,7 +482,7 @@ func TestNeeds(t *testing.T) {
 		{"unsigned, both stated", unsignedAllowed, bothStated, false, true},
 		{"unsigned, sums", unsignedAllowed, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes = []checksum.Hash{p.h1} }), false, true},
 		{"must be signed", unsignedAllowed, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes, ev.MustBeSigned = []checksum.Hash{p.h1}, true }), false, true},
-		{"pinned", verify.Policy{AllowUnsigned: true, Fingerprints: verify.NewFingerprints(p.fpr)}, h1Stated, false, true},
+		{"pinned", verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints(p.fpr))(t)}, h1Stated, false, true},
 		{"lock with zh", lock(p.zh), p.ev, false, false},
 		{"lock with h1", lock(p.h1), p.ev, true, false},
 		{"lock with both, zh fits", lock(p.zh, p.h1), p.ev, false, false},
@@ -722,16 +718,16 @@ func TestRules(t *testing.T) {
 		"no hash":         {verify.Policy{Accept: checksum.NewSet()}, verify.ErrNotAccepted},
 		"no hash known":   {verify.Policy{SameRelease: checksum.NewSet()}, verify.ErrOtherRelease},
 		"no key":          {verify.Policy{Keys: verify.NewKeySet()}, verify.ErrUnsigned},
-		"no fingerprint":  {verify.Policy{Fingerprints: verify.NewFingerprints()}, verify.ErrUnsigned},
+		"no fingerprint":  {verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints())(t)}, verify.ErrUnsigned},
 		"empty slices":    {verify.Policy{Accept: checksum.NewSet([]checksum.Hash(nil)...)}, verify.ErrNotAccepted},
-		"everything good": {verify.Policy{Accept: checksum.NewSet(p.zh), SameRelease: checksum.NewSet(p.zh), Keys: verify.NewKeySet(p.key), Fingerprints: verify.NewFingerprints(p.fpr)}, nil},
+		"everything good": {verify.Policy{Accept: checksum.NewSet(p.zh), SameRelease: checksum.NewSet(p.zh), Keys: verify.NewKeySet(p.key), Fingerprints: must.Get(verify.ParseFingerprints(p.fpr))(t)}, nil},
 	} {
 		if _, err := p.check(tt.policy, p.ev); !errors.Is(err, tt.want) {
 			t.Errorf("%s: Check returned %v, want %v", name, err, tt.want)
 		}
 	}
 	given, keys, pins := []checksum.Hash{p.zh}, []verify.Key{p.key}, []string{p.fpr}
-	policy := verify.Policy{Accept: checksum.NewSet(given...), RequireSignature: true, Keys: verify.NewKeySet(keys...), Fingerprints: verify.NewFingerprints(pins...)}
+	policy := verify.Policy{Accept: checksum.NewSet(given...), RequireSignature: true, Keys: verify.NewKeySet(keys...), Fingerprints: must.Get(verify.ParseFingerprints(pins...))(t)}
 	given[0], keys[0], pins[0] = wrongHash, verify.Key{}, "x"
 	policy.Accept.Hashes()[0], policy.Keys.Keys()[0] = wrongHash, verify.Key{}
 	if _, err := p.check(policy, p.ev); err != nil {
@@ -739,6 +735,61 @@ func TestRules(t *testing.T) {
 	}
 	if policy.Accept.IsZero() || policy.Keys.IsZero() || policy.Fingerprints.IsZero() || !(verify.Policy{}).Keys.IsZero() || !(verify.Policy{}).Fingerprints.IsZero() {
 		t.Error("IsZero is wrong")
+	}
+}
+
+// TestContradictions: two fields that contradict each other are an error of each call that judges, before anything else,
+// also if another field makes them unnecessary.
+func TestContradictions(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	demands := map[string]func(*verify.Policy){
+		"RequireSignature": func(a *verify.Policy) { a.RequireSignature = true },
+		"Keys":             func(a *verify.Policy) { a.Keys = verify.NewKeySet(p.key) },
+		"Fingerprints":     func(a *verify.Policy) { a.Fingerprints = must.Get(verify.ParseFingerprints(p.fpr))(t) },
+		"RequireCurrent":   func(a *verify.Policy) { a.RequireCurrent = true },
+	}
+	permits := map[string]func(*verify.Policy){
+		"AllowUnsigned":  func(a *verify.Policy) { a.AllowUnsigned = true },
+		"AllowUnchecked": func(a *verify.Policy) { a.AllowUnchecked = true },
+		"AllowExpired":   func(a *verify.Policy) { a.AllowExpired = true },
+		"AllowWeak":      func(a *verify.Policy) { a.AllowWeak = true },
+	}
+	for demand, set := range demands {
+		for permit, also := range permits {
+			policy := verify.Policy{Accept: checksum.NewSet(p.zh)} // as the lock file adds it
+			set(&policy)
+			also(&policy)
+			var want error
+			if (demand == "RequireCurrent") == (permit == "AllowExpired") && permit != "AllowWeak" {
+				want = verify.ErrPolicy
+			}
+			_, checked := p.check(policy, p.ev)
+			_, sums := policy.CheckSums(p.ev)
+			_, directory := policy.JudgeDirectory(p.ev, p.hT)
+			for call, err := range map[string]error{
+				"Validate": policy.Validate(), "Check": checked, "CheckSums": sums,
+				"JudgeOffer": policy.JudgeOffer(t.Context(), p.ev, true, true),
+			} {
+				if !errors.Is(err, want) || err != nil && !(strings.Contains(err.Error(), demand) && strings.Contains(err.Error(), permit)) {
+					t.Errorf("%s with %s: %s returned %v, want %v", demand, permit, call, err, want)
+				}
+			}
+			if want != nil && !errors.Is(directory, want) {
+				t.Errorf("%s with %s: JudgeDirectory returned %v, want %v", demand, permit, directory, want)
+			}
+		}
+	}
+}
+
+// TestParseFingerprints: what is no fingerprint is refused when it is parsed, not at the first package.
+func TestParseFingerprints(t *testing.T) {
+	t.Parallel()
+	good := strings.Repeat("aB", 20)
+	for _, texts := range [][]string{{good[:16]}, {good, strings.Repeat("X", 40)}, {""}} {
+		if f, err := verify.ParseFingerprints(texts...); !errors.Is(err, verify.ErrPolicy) || !f.IsZero() {
+			t.Errorf("ParseFingerprints(%q) returned %v, %v, want ErrPolicy", texts, f, err)
+		}
 	}
 }
 
@@ -816,8 +867,8 @@ func TestJudgeOffer(t *testing.T) {
 		{"no keys", verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), verify.ErrUnsigned},
 		{"no keys, but pinned", verify.Policy{Keys: verify.NewKeySet(p.key)}, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), nil},
 		{"another name", verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Requested = "random_3.7.0_linux_amd64" }), verify.ErrFilename},
-		{"pins", verify.Policy{Fingerprints: verify.NewFingerprints("no")}, p.ev, verify.ErrPolicy},
-		{"empty pins", verify.Policy{Fingerprints: verify.NewFingerprints()}, p.ev, verify.ErrUnsigned},
+		{"contradiction", verify.Policy{RequireCurrent: true, AllowExpired: true}, p.ev, verify.ErrPolicy},
+		{"empty pins", verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints())(t)}, p.ev, verify.ErrUnsigned},
 		{"same release of no zh", verify.Policy{SameRelease: checksum.NewSet(p.h1)}, p.ev, verify.ErrOtherRelease},
 		{"same release of no zh, no sums", verify.Policy{AllowUnsigned: true, SameRelease: checksum.NewSet(p.h1)}, p.stating(p.zh), nil},
 		{"unsigned", lax, p.stating(p.zh), nil},

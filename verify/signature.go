@@ -76,7 +76,8 @@ const (
 // signatureCheck has the fields of a policy that concern signatures.
 type signatureCheck struct {
 	at                      time.Time
-	pins                    []string // canonical fingerprints; nil for any key
+	pins                    []string // canonical fingerprints, if pinned is set
+	pinned                  bool     // a key must be in pins
 	allowExpired, allowWeak bool
 	all                     bool    // a key that cannot be read is an error, whoever signed
 	requireCurrent          bool    // refuse keys that have expired since they signed

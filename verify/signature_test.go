@@ -149,7 +149,7 @@ func TestAllowExpiredAndWeak(t *testing.T) {
 	weak.AllowWeak = true
 	both := verify.Policy{Now: base.Now, AllowExpired: true, AllowWeak: true, AllowUnsigned: true, AllowUnchecked: true}
 	current := base
-	current.AllowExpired, current.RequireCurrent = true, true
+	current.RequireCurrent = true
 	early := both
 	early.Now = func() time.Time { return date("2020-05-31") }
 	for _, tt := range []struct {

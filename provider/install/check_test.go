@@ -8,6 +8,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/testkit/regtest"
@@ -37,7 +38,7 @@ func TestCheckEntry(t *testing.T) {
 		} {
 			e := lockfile.Entry{Provider: alpha, Version: v1, Hashes: test.hashes}
 			for name, policy := range map[string]verify.Policy{
-				"zero": {}, "pinned": {Fingerprints: verify.NewFingerprints(o.reg.Key().Fingerprint())},
+				"zero": {}, "pinned": {Fingerprints: must.Get(verify.ParseFingerprints(o.reg.Key().Fingerprint()))(t)},
 			} {
 				c, err := install.CheckEntry(t.Context(), o.src, e, policy)
 				if err != nil {
@@ -73,7 +74,7 @@ func TestCheckEntryRefuses(t *testing.T) {
 		want   error
 	}{
 		"unsigned":        {regtest.Provider{NoSums: true}, regtest.Fault{}, entry, verify.Policy{}, verify.ErrUnsigned},
-		"another key":     {regtest.Provider{}, regtest.Fault{}, entry, verify.Policy{Fingerprints: verify.NewFingerprints(stranger)}, verify.ErrUnknownKey},
+		"another key":     {regtest.Provider{}, regtest.Fault{}, entry, verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints(stranger))(t)}, verify.ErrUnknownKey},
 		"bad signature":   {regtest.Provider{}, regtest.Fault{Kind: regtest.Signature, Raw: []byte("nonsense")}, entry, verify.Policy{}, verify.ErrBadSignature},
 		"another archive": {regtest.Provider{}, regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) { doc["shasum"] = strings.Repeat("0", 64) }}, entry, verify.Policy{}, checksum.ErrMismatch},
 		"another version": {regtest.Provider{}, regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) {

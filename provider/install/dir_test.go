@@ -200,7 +200,7 @@ func TestInstallRefused(t *testing.T) {
 	}{
 		"another content":   {policy: verify.Policy{Accept: checksum.NewSet(otherH1)}, want: verify.ErrNotAccepted},
 		"nothing accepted":  {policy: verify.Policy{Accept: checksum.NewSet()}, want: verify.ErrNotAccepted},
-		"another signer":    {policy: verify.Policy{Fingerprints: verify.NewFingerprints(strings.Repeat("0", 40))}, want: verify.ErrUnknownKey},
+		"another signer":    {policy: verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints(strings.Repeat("0", 40)))(t)}, want: verify.ErrUnknownKey},
 		"unsigned":          {pkg: func(p *provider.Package) { p.SumsURL = "" }, want: verify.ErrUnsigned},
 		"another platform":  {pkg: func(p *provider.Package) { p.Platform = addrs.MustParsePlatform("linux_arm64") }, want: verify.ErrFilename},
 		"too large":         {policy: verify.Policy{Limits: checksum.Limits{Package: good.Fetched - 1}}, want: failure.ErrTooLarge},

@@ -146,6 +146,9 @@ func (j *job) do(ctx context.Context) error {
 		return err
 	}
 	j.locked = j.lock.Covers(j.s.Provider, j.s.Version)
+	if err := j.lockedPolicy().Validate(); err != nil {
+		return j.failure("install", err) // also if an installed package needs no judgement by it
+	}
 	if j.task == locking {
 		if err := j.approve(ctx, nil); err != nil {
 			return err

@@ -52,7 +52,7 @@ func TestLockStated(t *testing.T) {
 		"signed":             {want: all},
 		"signature required": {policy: verify.Policy{RequireSignature: true}, want: all},
 		"dropped":            {policy: verify.Policy{DropStated: true}, want: 1},
-		"fingerprint":        {policy: verify.Policy{Fingerprints: verify.NewFingerprints(key.Fingerprint())}, want: 1},
+		"fingerprint":        {policy: verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints(key.Fingerprint()))(t)}, want: 1},
 		"key":                {policy: verify.Policy{Keys: verify.NewKeySet(key.Public())}, want: 1},
 		"mirror":             {policy: verify.Policy{AllowUnsigned: true}, mirror: true, want: 1},
 		"no zh":              {fault: func(m map[string]any) { m["darwin_arm64"] = map[string]any{"hashes": []any{h1}} }, want: all - 1},
@@ -439,7 +439,7 @@ func TestTrustCacheNot(t *testing.T) {
 		"signature":  func(in *install.Installer) { in.Policy = policyOf(verify.Policy{RequireSignature: true}) },
 		"keys":       func(in *install.Installer) { in.Policy = policyOf(verify.Policy{Keys: verify.NewKeySet(keys...)}) },
 		"fingerprints": func(in *install.Installer) {
-			in.Policy = policyOf(verify.Policy{Fingerprints: verify.NewFingerprints(s.Key().Fingerprint())})
+			in.Policy = policyOf(verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints(s.Key().Fingerprint()))(t)})
 		},
 		"hashes": func(in *install.Installer) {
 			in.Policy = policyOf(verify.Policy{Accept: checksum.NewSet(zh...)})

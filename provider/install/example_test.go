@@ -167,7 +167,11 @@ func ExampleCheckEntry() {
 	}
 
 	client := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
-	policy := verify.Policy{Fingerprints: verify.NewFingerprints(acme.Fingerprint())}
+	pinned, err := verify.ParseFingerprints(acme.Fingerprint())
+	if err != nil {
+		log.Fatal(err)
+	}
+	policy := verify.Policy{Fingerprints: pinned}
 	for e := range lock.All() {
 		check, err := install.CheckEntry(context.Background(), client, e, policy)
 		switch {

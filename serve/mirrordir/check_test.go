@@ -178,7 +178,7 @@ func TestCheckPolicy(t *testing.T) {
 	}
 	mustAdd(t, m, client, wants(three, v1), mirrordir.AddOptions{})
 	wantGood(t, m)
-	report = mustCheck(t, m, mirrordir.CheckOptions{Policy: policyOf(verify.Policy{Fingerprints: verify.NewFingerprints(strings.Repeat("0", 40))})})
+	report = mustCheck(t, m, mirrordir.CheckOptions{Policy: policyOf(verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints(strings.Repeat("0", 40)))(t)})})
 	if len(report.Problems) != 3 {
 		t.Errorf("with a pin of another key than %s: %v", reg.Key().Public().ID, report.Problems)
 	}

@@ -22,7 +22,7 @@ func TestPolicyOfEachProvider(t *testing.T) {
 	beta := addrs.MustParseProvider("registry.example.com/acme/beta")
 	strict := func(p addrs.Provider) verify.Policy {
 		if p == beta {
-			return verify.Policy{Fingerprints: verify.NewFingerprints(strings.Repeat("0", 40))}
+			return verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints(strings.Repeat("0", 40)))(t)}
 		}
 		return verify.Policy{}
 	}

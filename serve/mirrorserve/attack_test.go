@@ -216,7 +216,7 @@ func TestCacheArrivesBesideTheMirror(t *testing.T) {
 	m.TempDir = filepath.Join(dir, "none")
 	c := &mirrorserve.Cache{Source: src, Mirror: m, Wait: -1}
 	h := &mirrorserve.Handler{Source: c, TempDir: m.TempDir}
-	h.Policy = policyOf(verify.Policy{RequireSignature: true, Fingerprints: verify.NewFingerprints(strings.Repeat("0", 40))})
+	h.Policy = policyOf(verify.Policy{RequireSignature: true, Fingerprints: must.Get(verify.ParseFingerprints(strings.Repeat("0", 40)))(t)})
 	content := mustFetch(t, h, archive(v1, linux))
 	if read(t, dir, archive(v1, linux)) != content {
 		t.Error("the archive is not kept")

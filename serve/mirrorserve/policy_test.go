@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/serve/mirrordir"
 	"github.com/tofureg/tofureg/serve/mirrorserve"
 	"github.com/tofureg/tofureg/testkit/regtest"
@@ -18,7 +19,7 @@ func TestPolicyOfEachProvider(t *testing.T) {
 	reg.AddProvider(regtest.Provider{Address: "acme/beta", Platforms: names(three)})
 	strict := func(p addrs.Provider) verify.Policy {
 		if p != alpha {
-			return verify.Policy{Fingerprints: verify.NewFingerprints(strings.Repeat("0", 40))}
+			return verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints(strings.Repeat("0", 40)))(t)}
 		}
 		return verify.Policy{}
 	}

@@ -85,7 +85,7 @@ func TestHostilePackets(t *testing.T) {
 				return findAndDownload(ctx, w.registry(), verify.Policy{}, dir)
 			},
 			"provider.Download, pinned": func(ctx context.Context, w *world, dir string) error {
-				return findAndDownload(ctx, w.registry(), verify.Policy{Fingerprints: verify.NewFingerprints(strings.Repeat("A", 40))}, dir)
+				return findAndDownload(ctx, w.registry(), verify.Policy{Fingerprints: must.Get(verify.ParseFingerprints(strings.Repeat("A", 40)))(t)}, dir)
 			},
 			"mirrordir.Add": func(ctx context.Context, w *world, dir string) error {
 				m := must.Get(mirrordir.Open(dir))(t)
