@@ -21,6 +21,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/internal/testing/webtest"
 	"github.com/tofureg/tofureg/module"
@@ -211,8 +212,8 @@ func mixed(t *testing.T) []regtest.Fault {
 	for _, r := range redirections(t) {
 		list = append(list, r.fault())
 	}
-	for _, name := range slices.Sorted(maps.Keys(malformed)) {
-		list = append(list, regtest.Fault{Raw: []byte(malformed[name])})
+	for _, document := range casetest.Pairs(t, "malformed.txt") {
+		list = append(list, regtest.Fault{Raw: []byte(document)})
 	}
 	list = append(list, regtest.Fault{PadTo: 17 << 20, Gzip: true}, regtest.Fault{Kind: regtest.Sums | regtest.Signature, Changed: true})
 	for _, edit := range []func(doc map[string]any){

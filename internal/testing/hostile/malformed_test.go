@@ -16,47 +16,11 @@ import (
 
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/testkit/regtest"
 )
-
-// malformed are invalid documents.
-var malformed = map[string]string{
-	"empty":                "",
-	"blank":                " \n\t ",
-	"null":                 "null",
-	"true":                 "true",
-	"number":               "1",
-	"huge number":          "1" + strings.Repeat("0", 400),
-	"string":               `"versions"`,
-	"nasty string":         `"` + strings.ReplaceAll(nasty[:8], "\x1b", `\u001b`) + `"`,
-	"array":                "[]",
-	"array of objects":     `[{"versions":[]}]`,
-	"unfinished":           `{"versions":[`,
-	"unfinished string":    `{"versions":"`,
-	"trailing object":      `{}{}`,
-	"trailing comma":       `{"versions":[],}`,
-	"trailing garbage":     "{}\x1b[31m",
-	"trailing null":        `{} null`,
-	"byte order mark":      "\ufeff{}",
-	"UTF-16":               "\xff\xfe{\x00}\x00",
-	"invalid UTF-8":        "{\"versions\":\"\xff\xc0\"}",
-	"surrogate":            "{\"versions\":\"\xed\xa0\x80\"}",
-	"raw control":          "{\"versions\":\"" + nasty + "\"}",
-	"NUL":                  "\x00",
-	"deep array":           strings.Repeat("[", 100_000),
-	"deep array, closed":   strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000),
-	"deep object":          strings.Repeat(`{"versions":`, 100_000),
-	"deep and closed":      strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000),
-	"login page":           "<!doctype html><title>Sign in" + nasty + "</title>",
-	"terminal":             nasty,
-	"not a number":         "NaN",
-	"comment":              "// nothing\n{}",
-	"single quotes":        "{'versions': []}",
-	"duplicates":           `{"versions":[],"versions":null,"VERSIONS":[{}],"archives":{},"archives":1,"modules":[],"modules":{}}`,
-	"a million characters": `"` + strings.Repeat("x", 1_000_000) + `"`,
-}
 
 // jsonOperations yields the operations with JSON answers.
 func jsonOperations() iter.Seq[operation] {
@@ -73,7 +37,7 @@ func jsonOperations() iter.Seq[operation] {
 func TestMalformed(t *testing.T) {
 	t.Parallel()
 	for op := range jsonOperations() {
-		for name, body := range malformed {
+		for name, body := range casetest.Pairs(t, "malformed.txt") {
 			t.Run(op.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t)
