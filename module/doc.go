@@ -30,10 +30,5 @@
 // Errors are as in package [github.com/tofureg/tofureg/provider]. Those of functions that parse,
 // and of [Location.WithSubdir], are an [*addrs.ParseError].
 //
-// # What most programs can skip
-//
-// Only programs that implement or serve sources need [ResolveLocation], [DirectLocation], [Location.MayBePage],
-// [Versions.Clone] and [Versions.Unavailable].
-//
 // [package]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#package
 package module

@@ -200,7 +200,7 @@ const (
 // formatNone is the archive format of a page.
 const formatNone = "none"
 
-// ResolveLocation parses the location in an answer to a request for base, the URL before any redirect: the property
+// ResolveLocation is for sources. It parses the location in an answer to a request for base, the URL before any redirect: the property
 // "location", the header X-Terraform-Get, or the tag of a page. An answer that starts with "/", "./" or "../" is
 // relative to base, never a local file.
 func ResolveLocation(base *url.URL, answer string) (*Location, error) {

@@ -21,14 +21,6 @@
 // Sources, and the functions that call them, return an [*failure.Error]: one printable line without credentials and
 // URL queries. [Hashes] joins several. Test with errors.Is and variables such as [failure.ErrNotFound]; see package [failure].
 //
-// # What most programs can skip
-//
-// Most programs need [Find], [Download], [Multi], and the types in their signatures. [Hashes], [HashStore]
-// and [Limiter] are for lock files; package [install] calls them. The following names are only for programs
-// that implement or serve sources: [Receive] with [FileWriter], [ReceiveOptions] and [Received],
-// [CheckAnswers], [ShareEvidence], [ParseArchiveName], [ErrUnpacked], [ErrExcluded],
-// [Limiter.Acquire], [Package.Fits], [Package.Clone], [Versions.Clone] and [Versions.Unavailable].
-//
 // [install]: https://pkg.go.dev/github.com/tofureg/tofureg/provider/install
 // [mirrorclient.Client]: https://pkg.go.dev/github.com/tofureg/tofureg/mirrorclient#Client
 // [mirrordir.Open]: https://pkg.go.dev/github.com/tofureg/tofureg/serve/mirrordir#Open
