@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/cliconfig"
@@ -79,5 +80,9 @@ func TestSnippetPrepare(t *testing.T) {
 	must.Do(t, prepareDirectory(t.Context(), config, dir))
 	if _, err := os.Stat(filepath.Join(dir, ".terraform", "modules", "modules.json")); err != nil {
 		t.Errorf("the manifest: %v, want that it exists", err)
+	}
+	var json strings.Builder
+	if err := writeRequirements(t.Context(), filepath.Join(dir, "m"), &json); err != nil || json.String() != "null\n" {
+		t.Errorf("writeRequirements of an empty module: %v, %s", err, &json)
 	}
 }

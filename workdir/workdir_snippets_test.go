@@ -2,7 +2,10 @@ package workdir_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/workdir"
@@ -16,6 +19,14 @@ func prepareDirectory(ctx context.Context, config *cliconfig.Config, path string
 	}
 	for _, warning := range result.Warnings {
 		fmt.Println("warning:", warning)
+	}
+	return err
+}
+
+func writeRequirements(ctx context.Context, path string, w io.Writer) error {
+	read, err := (&workdir.Dir{Path: path}).Read(ctx)
+	if read != nil { // also beside an error: what could be read
+		err = errors.Join(err, json.NewEncoder(w).Encode(read.Providers))
 	}
 	return err
 }

@@ -243,7 +243,7 @@ func cacheServer(registry provider.Source, dir string) (http.Handler, error) {
 	return http.StripPrefix("/providers", &mirrorserve.Handler{Source: cache}), nil
 }
 
-// releases is the type of the methods below, as docs/guide.md describes it.
+// releases is the type of the methods below, as docs/guide-servers.md describes it.
 type releases struct {
 	files fs.FS
 	keys  []verify.Key
