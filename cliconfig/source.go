@@ -186,10 +186,13 @@ func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 // for other platforms.
 func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	s := c.settings()
-	current := s.enforce.unexpired && !s.system().Terraform
-	policy := verify.Policy{AllowExpired: !current, RequireCurrent: current, AllowWeak: true, AllowAnyName: true}
-	policy.AllowUnsigned = !s.mustSign(p)
-	policy.DropStated = s.mustSign(p)
+	policy := provider.CLIPolicy(p)
+	if s.enforce.unexpired && !s.system().Terraform {
+		policy.AllowExpired, policy.RequireCurrent = false, true
+	}
+	if s.mustSign(p) {
+		policy.AllowUnsigned, policy.DropStated = false, true
+	}
 	// A policy does not know which method a package comes from, so it permits what one of
 	// them does. The source signed demands signatures of the direct method.
 	for _, m := range s.methods {

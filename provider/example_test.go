@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing/fstest"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient"
@@ -45,6 +46,40 @@ func ExampleFind() {
 	// registry.example.com/acme/alpha 1.1.0 linux_amd64
 	// terraform-provider-alpha_1.1.0_linux_amd64.zip
 	// true
+}
+
+// A program that trusts what the CLI trusts by default: an archive whose key has expired, but not one without a signature.
+func ExampleCLIPolicy() {
+	day := func(n int) time.Time { return time.Date(2020, 1, n, 0, 0, 0, 0, time.UTC) }
+	expired := regtest.NewKey(regtest.KeyOptions{Created: day(1), Expires: day(2), Signs: day(3)})
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: []string{"linux_amd64"}, Keys: []*regtest.Key{expired}})
+	reg.AddProvider(regtest.Provider{Address: "acme/beta", Version: "1.0.0", Platforms: []string{"linux_amd64"}, NoSums: true})
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	need := provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
+	for _, name := range []string{"alpha", "beta"} {
+		p := addrs.MustParseProvider("registry.example.com/acme/" + name)
+		pkg, err := provider.Find(context.Background(), client, p, addrs.ProviderConstraint{}, need)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, policies := range []provider.Policies{nil, provider.CLIPolicy} {
+			o := provider.DownloadOptions{Policy: policies.For(p)}
+			_, err := provider.Download(context.Background(), client, pkg, filepath.Join(dir, pkg.ArchiveName()), o)
+			fmt.Println(name, errors.Is(err, verify.ErrExpired), errors.Is(err, verify.ErrUnsigned))
+		}
+	}
+	// Output:
+	// alpha true false
+	// alpha false false
+	// beta false true
+	// beta false true
 }
 
 // A download with a progress display and the hashes of a lock file. The archive must have one of

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/evidence"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
@@ -73,7 +74,7 @@ func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, 
 		o.Limiter = new(Limiter)
 	}
 	o.Limiter.setup()
-	h := &hashing{o: o, src: ShareEvidence(src), version: Package{Provider: p, Version: v}}
+	h := &hashing{o: o, src: ShareEvidence(src), version: Package{Provider: p, Version: v}, shared: evidence.Shared{Budget: o.Limiter.documents}}
 	switch {
 	case p.IsZero() || v.IsZero() || slices.Contains(on, addrs.Platform{}):
 		return nil, failure.Wrap("hash", h.version.String(), errors.New("a provider, version or platform is missing"))
@@ -135,8 +136,7 @@ type hashing struct {
 
 	stop context.CancelCauseFunc // when the documents are too large
 
-	mu   sync.Mutex
-	sums []*verify.Sums // of all reports, without duplicates
+	shared evidence.Shared // the documents of all reports
 }
 
 // hash returns the report of one platform, or an *Error.
@@ -145,7 +145,9 @@ func (h *hashing) hash(ctx context.Context, platform addrs.Platform) (*verify.Re
 	about.Platform = platform
 	report, size, err := h.report(ctx, platform)
 	if err == nil {
-		err = h.share(report)
+		if err = h.shared.Share(report); err != nil {
+			h.stop(err)
+		}
 	}
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err() // err may be a consequence
@@ -331,28 +333,6 @@ func (p *Package) infer(platform addrs.Platform) (*Package, bool) {
 	return &other, ok
 }
 
-// share makes reports with equal SHA256SUMS documents share one. If the documents are too large, it stops the work on
-// all platforms.
-func (h *hashing) share(report *verify.Report) error {
-	if report.Sums == nil {
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if i := slices.IndexFunc(h.sums, report.Sums.Equal); i >= 0 {
-		report.Sums = h.sums[i]
-		return nil
-	}
-	text, _ := report.Sums.MarshalText() // its error is always nil
-	h.sums = append(h.sums, report.Sums)
-	if h.o.Limiter.documents.TryAcquire(int64(len(text))) {
-		return nil
-	}
-	err := fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", maxDocuments, failure.ErrTooLarge)
-	h.stop(err)
-	return err
-}
-
 // storeFailed reports the error of the store, unless it is nil or the call has ended. Size is the
 // number of fetched bytes.
 func (h *hashing) storeFailed(ctx context.Context, pkg *Package, size int64, err error) {
@@ -387,9 +367,6 @@ const (
 	maxAsking       = 32 // packages, of up to 1 MiB in clients of this module
 )
 
-// maxDocuments bounds the bytes of the SHA256SUMS documents in reports. Each platform may have its own.
-const maxDocuments = 16 << 20
-
 // Acquire waits until one more archive may be in progress, or ctx ends. The caller must call release when
 // done; a second call has no effect.
 func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
@@ -404,7 +381,7 @@ func (l *Limiter) setup() {
 			n = defaultParallel
 		}
 		l.archives, l.hashing = semaphore.NewWeighted(int64(n)), semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
-		l.asking, l.documents = semaphore.NewWeighted(maxAsking), semaphore.NewWeighted(maxDocuments)
+		l.asking, l.documents = semaphore.NewWeighted(maxAsking), semaphore.NewWeighted(evidence.MaxSums)
 	})
 }
 

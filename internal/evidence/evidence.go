@@ -4,10 +4,15 @@ package evidence
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -76,3 +81,34 @@ func (c *Cache) look(key Key, stated verify.Evidence) (documents, bool) {
 }
 
 func (c *Cache) accepts(ev verify.Evidence) bool { return c.Accept == nil || c.Accept(ev) }
+
+// MaxSums bounds the bytes of the different SHA256SUMS documents in the reports of a job. Each platform may have its own.
+const MaxSums = 16 << 20
+
+// Shared makes reports with equal SHA256SUMS documents share one. It is safe for concurrent use.
+type Shared struct {
+	// Budget has the bytes of the documents, of which [MaxSums] are free at first. Several Shared may have it. It must not be nil.
+	Budget *semaphore.Weighted
+
+	mu   sync.Mutex
+	sums []*verify.Sums
+}
+
+// Share replaces the document in report, which may be nil, by an equal one. The error means that Budget does not suffice.
+func (s *Shared) Share(report *verify.Report) error {
+	if report == nil || report.Sums == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.IndexFunc(s.sums, report.Sums.Equal); i >= 0 {
+		report.Sums = s.sums[i]
+		return nil
+	}
+	text, _ := report.Sums.MarshalText() // its error is always nil
+	if !s.Budget.TryAcquire(int64(len(text))) {
+		return fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", MaxSums, failure.ErrTooLarge)
+	}
+	s.sums = append(s.sums, report.Sums)
+	return nil
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/evidence"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/stored"
@@ -292,9 +293,7 @@ type versionAdder struct {
 	source provider.Source // fetches shared documents once
 	stop   context.CancelCauseFunc
 
-	mu       sync.Mutex
-	sums     []*verify.Sums // different documents of the added packages
-	sumsSize int
+	shared evidence.Shared // the documents of the added packages
 }
 
 // addVersion does one job, except that it writes no document, and keeps the lock.
@@ -316,6 +315,7 @@ func (a *adder) addVersion(ctx context.Context, j *job) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	v := &versionAdder{a: a, job: j, source: provider.ShareEvidence(a.src), stop: stop}
+	v.shared.Budget = semaphore.NewWeighted(evidence.MaxSums)
 	platforms := j.want.Platforms
 	if len(platforms) == 0 {
 		if platforms, err = v.allPlatforms(ctx); err != nil {
@@ -429,26 +429,11 @@ func (v *versionAdder) fetch(ctx, late context.Context, t *target, arrived func(
 	return t.write(late, s, arrived)
 }
 
-// maxSums is the maximum total size in bytes of the different SHA256SUMS documents of a version.
-const maxSums = 4 << 20
-
-// shareSums lets reports with equal SHA256SUMS documents share one.
+// shareSums lets reports with equal SHA256SUMS documents share one. If the documents are too large, it stops the version.
 func (v *versionAdder) shareSums(report *verify.Report) error {
-	if report == nil || report.Sums == nil {
-		return nil
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if i := slices.IndexFunc(v.sums, report.Sums.Equal); i >= 0 {
-		report.Sums = v.sums[i]
-		return nil
-	}
-	text, _ := report.Sums.MarshalText() // its error is always nil
-	if len(text) > maxSums-v.sumsSize {
-		err := fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", maxSums, failure.ErrTooLarge)
+	err := v.shared.Share(report)
+	if err != nil {
 		v.stop(err)
-		return err
 	}
-	v.sums, v.sumsSize = append(v.sums, report.Sums), v.sumsSize+len(text)
-	return nil
+	return err
 }

@@ -49,9 +49,12 @@ func (s padded) Evidence(_ context.Context, pkg *provider.Package) (verify.Evide
 // TestSumsTogether: the different SHA256SUMS documents of one version are limited together.
 func TestSumsTogether(t *testing.T) {
 	t.Parallel()
-	const each, limit = 1 << 20, 4 << 20
+	const each, limit = 1 << 20, 16 << 20
 	for _, more := range []int{0, 1} {
-		sizes := map[addrs.Platform]int{linux: each, darwin: each, windows: each}
+		sizes := map[addrs.Platform]int{}
+		for i := range limit/each - 1 {
+			sizes[addrs.MustParsePlatform(fmt.Sprintf("linux_a%d", i))] = each
+		}
 		sizes[addrs.MustParsePlatform("linux_arm64")] = each - 1000
 		sizes[addrs.MustParsePlatform("linux_386")] = 1000 + more
 		platforms := slices.Collect(maps.Keys(sizes))
@@ -60,11 +63,11 @@ func TestSumsTogether(t *testing.T) {
 		m, _ := newMirror(t)
 		o := mirrordir.AddOptions{Policy: policyOf(verify.Policy{AllowUnsigned: true}), ZHOnly: true}
 		added, err := m.Add(t.Context(), padded{client(reg), sizes}, wants(platforms, v1), o)
-		if more == 0 && (err != nil || len(added) != 5) {
-			t.Errorf("Add with %d bytes of documents: %d packages, %v, want 5", limit, len(added), err)
+		if more == 0 && (err != nil || len(added) != 17) {
+			t.Errorf("Add with %d bytes of documents: %d packages, %v, want 17", limit, len(added), err)
 		}
-		if more == 1 && (!errors.Is(err, failure.ErrTooLarge) || len(added) != 4) {
-			t.Errorf("Add with %d bytes of documents: %d packages, %v, want 4 and ErrTooLarge", limit+more, len(added), err)
+		if more == 1 && (!errors.Is(err, failure.ErrTooLarge) || len(added) != 16) {
+			t.Errorf("Add with %d bytes of documents: %d packages, %v, want 16 and ErrTooLarge", limit+more, len(added), err)
 		}
 	}
 }
