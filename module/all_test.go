@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/progress"
 )
 
 // many returns a fake with n modules, each with two versions, and requests for them.
@@ -175,11 +176,11 @@ func TestDownloadAllEvents(t *testing.T) {
 	src, requests := many(t, t.TempDir(), 20)
 	var running atomic.Int32
 	stored := map[string]bool{}
-	_, err := module.DownloadAll(t.Context(), src, requests, module.Options{Progress: func(e module.Event) {
+	_, err := module.DownloadAll(t.Context(), src, requests, module.Options{Progress: func(e progress.Event) {
 		if running.Add(1) != 1 {
 			t.Error("Progress: two concurrent calls")
 		}
-		if e.Kind == module.EventStored {
+		if e.Kind == progress.Stored {
 			stored[e.Dir] = true
 		}
 		running.Add(-1)

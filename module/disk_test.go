@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/internal/testing/disktest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -91,7 +92,7 @@ func TestChild(t *testing.T) {
 		return &module.Body{Size: int64(len(content)), ReadCloser: io.NopCloser(io.MultiReader(
 			bytes.NewReader(content[:len(content)/2]), said("half"), bytes.NewReader(content[len(content)/2:]), said("all")))}, nil
 	})
-	o := module.Options{Replace: *fetchOver, Progress: func(e module.Event) { step(string(e.Kind)) }}
+	o := module.Options{Replace: *fetchOver, Progress: func(e progress.Event) { step(string(e.Kind)) }}
 	must.Get(module.Download(t.Context(), src, module.Request{Location: at(t, archiveURL), Dir: *fetchTo}, o))(t)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -59,7 +60,7 @@ type Options struct {
 	Parallel int // maximum of concurrent downloads of [DownloadAll]; if 0 or less, 16
 
 	// Progress, if not nil, is called for each step. Calls of one [Download] or [DownloadAll] never overlap.
-	Progress func(Event)
+	Progress func(progress.Event)
 }
 
 // Download fetches one package into the directory r.Dir: it asks src for a version and the location, unpacks
@@ -101,8 +102,8 @@ func download(ctx context.Context, src Source, r Request, o Options, xz *semapho
 	return follow(ctx, src, loc, s)
 }
 
-// locate asks src for the location of a module. The function progress may be nil.
-func locate(ctx context.Context, src Source, r Request, progress func(Event)) (*Location, error) {
+// locate asks src for the location of a module. The function report may be nil.
+func locate(ctx context.Context, src Source, r Request, report func(progress.Event)) (*Location, error) {
 	m, v := r.Source.Module, r.Version
 	if v.IsZero() {
 		versions, err := src.ModuleVersions(ctx, m)
@@ -119,8 +120,12 @@ func locate(ctx context.Context, src Source, r Request, progress func(Event)) (*
 		if err != nil {
 			return nil, failure.Wrap("list versions of", m.String(), ended(ctx, err))
 		}
-		if held := versions.HeldFor(r.Constraint, v); len(held) > 0 && progress != nil {
-			progress(Event{Kind: EventHeld, Module: m, Version: v, Dir: r.Dir, Held: held})
+		if held := versions.HeldFor(r.Constraint, v); len(held) > 0 && report != nil {
+			e := progress.Event{Kind: progress.HeldBack, Module: m, Version: v, Dir: r.Dir}
+			for _, h := range held {
+				e.Held = append(e.Held, progress.Held{Version: h.Release.Version, Until: h.Until})
+			}
+			report(e)
 		}
 	}
 	loc, err := src.ModuleLocation(ctx, m, v)
@@ -214,16 +219,12 @@ func follow(ctx context.Context, src Opener, start *Location, s *staging) (*Repo
 		return nil, failure.Wrap("fetch", about, err)
 	}
 	report := &Report{Module: loc.Module, Version: loc.Version, Dir: s.dir}
-	meter := &flight.Meter{}
-	meter.Report = func(kind string, err error) {
-		if s.o.Progress != nil {
-			s.o.Progress(Event{EventKind(kind), report.Module, report.Version, report.Dir, report.Location, meter.Bytes, meter.Total, err, nil})
-		}
-	}
+	meter := &progress.Meter{Event: progress.Event{Module: loc.Module, Version: loc.Version, Dir: s.dir}, Report: s.o.Progress}
 	var got *unpacked
 	for got == nil {
-		report.Location, meter.Bytes, meter.Total = loc.String(), 0, 0
-		meter.Report(string(EventLocated), nil)
+		report.Location = loc.String()
+		meter.Location, meter.Bytes, meter.Total = report.Location, 0, 0
+		meter.Send(progress.Located, nil)
 		var next string
 		if err = ctx.Err(); err == nil && s.o.Approve != nil {
 			if refused := s.o.Approve(ctx, *loc); refused != nil {
@@ -258,16 +259,16 @@ func follow(ctx context.Context, src Opener, start *Location, s *staging) (*Repo
 		return nil, failure.Wrap("store", about, ended(ctx, err))
 	}
 	report.Reused, report.Believed = got.reused, got.believed
-	stored := EventStored
+	stored := progress.Stored
 	if got.reused {
-		stored = EventReused
+		stored = progress.Reused
 	}
-	meter.Report(string(stored), nil)
+	meter.Send(stored, nil)
 	return report, nil
 }
 
 // fetch returns the package at loc, or the text of the next location.
-func fetch(ctx context.Context, src Opener, loc *Location, s *staging, meter *flight.Meter) (got *unpacked, next string, err error) {
+func fetch(ctx context.Context, src Opener, loc *Location, s *staging, meter *progress.Meter) (got *unpacked, next string, err error) {
 	if loc.isLocal() && !s.o.AllowLocal {
 		return nil, "", fmt.Errorf("%w: set Options.AllowLocal to accept it", ErrLocal)
 	}
@@ -280,15 +281,15 @@ func fetch(ctx context.Context, src Opener, loc *Location, s *staging, meter *fl
 	case loc.Kind == KindHTTP:
 		got, next, err = receive(ctx, src, loc, s, meter)
 		if errors.Is(err, failure.ErrChanged) && ctx.Err() == nil { // during the transfer: once more
-			meter.Restarted(err)
+			meter.Restart(err)
 			got, next, err = receive(ctx, src, loc, s, meter)
 		}
 	case loc.Kind == KindLocal:
 		got, err = readLocal(ctx, loc, s, meter)
 	case loc.Kind == KindGit && s.o.Git != nil:
-		got, err = s.o.Git.export(ctx, loc, s)
+		got, err = s.o.Git.export(ctx, loc, s, meter)
 	case s.o.Fetcher != nil:
-		got, err = callFetcher(ctx, s.o.Fetcher, loc, s)
+		got, err = callFetcher(ctx, s.o.Fetcher, loc, s, meter)
 	case loc.Kind == KindGit:
 		err = &UnsupportedError{Kind: loc.Kind, Options: []string{"Git", "Fetcher"}}
 	default:

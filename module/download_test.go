@@ -29,6 +29,7 @@ import (
 	"github.com/tofureg/tofureg/internal/testing/disktest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -626,11 +627,11 @@ func TestStartsOverOnce(t *testing.T) {
 			return &module.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader(old[:len(old)-8]), iotest.ErrReader(changed)))}, nil
 		})
 	}
-	var events []module.Event
-	wantPackage(t, changing(1), archiveURL, module.Options{Progress: func(e module.Event) { events = append(events, e) }}, example)
+	var events []progress.Event
+	wantPackage(t, changing(1), archiveURL, module.Options{Progress: func(e progress.Event) { events = append(events, e) }}, example)
 	restarts := 0
 	for _, e := range events {
-		if e.Kind == module.EventRestarted && errors.Is(e.Err, failure.ErrChanged) && e.Bytes == 0 {
+		if e.Kind == progress.Restarted && errors.Is(e.Err, failure.ErrChanged) && e.Bytes == 0 {
 			restarts++
 		}
 	}
@@ -657,23 +658,23 @@ func TestEvents(t *testing.T) {
 			return b, nil
 		},
 	}
-	var kinds []module.EventKind
-	var last module.Event
+	var kinds []progress.Kind
+	var last progress.Event
 	dir := target(t)
-	report, err := module.Download(t.Context(), src, module.Request{Source: addrs.ModuleSource{Module: vpc}, Version: v1, Dir: dir}, module.Options{Progress: func(e module.Event) {
+	report, err := module.Download(t.Context(), src, module.Request{Source: addrs.ModuleSource{Module: vpc}, Version: v1, Dir: dir}, module.Options{Progress: func(e progress.Event) {
 		if e.Module != vpc || e.Version != v1 || e.Dir != dir || strings.Contains(e.Location, "secret") {
 			t.Errorf("event %+v, want %s %s in %s, without secrets", e, vpc, v1, dir)
 		}
-		if e.Kind != module.EventBytes || last.Kind != module.EventBytes {
+		if e.Kind != progress.Bytes || last.Kind != progress.Bytes {
 			kinds = append(kinds, e.Kind)
 		}
 		last = e
 	}})
 	must.Do(t, err)
-	if last.Kind != module.EventStored || last.Bytes != int64(len(content)) || last.Total != last.Bytes {
+	if last.Kind != progress.Stored || last.Bytes != int64(len(content)) || last.Total != last.Bytes {
 		t.Errorf("last event %+v, want stored with %d bytes", last, len(content))
 	}
-	if kinds[0] != module.EventLocated || kinds[1] != module.EventLocated || kinds[2] != module.EventBytes || kinds[3] != module.EventResumed {
+	if kinds[0] != progress.Located || kinds[1] != progress.Located || kinds[2] != progress.Bytes || kinds[3] != progress.Resumed {
 		t.Errorf("events %v, want located, located, bytes, resumed", kinds)
 	}
 	if report.Location != "https://files.example.com/vpc.zip?..." || len(report.Via) != 1 || report.Via[0] != "https://files.example.com/page?..." {

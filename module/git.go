@@ -27,6 +27,7 @@ import (
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/program"
 	"github.com/tofureg/tofureg/internal/weburl"
+	"github.com/tofureg/tofureg/progress"
 )
 
 // Git runs the git program for locations of KindGit.
@@ -101,26 +102,29 @@ type repository struct {
 	git       *Git
 	dir       string
 	protocols []string
-	limit     int64 // of all fetched data, in bytes
+	limit     int64           // of all fetched data, in bytes
+	meter     *progress.Meter // counts it
 }
 
 // export makes a package of the commit that loc names.
-func (g *Git) export(ctx context.Context, loc *Location, s *staging) (*unpacked, error) {
+func (g *Git) export(ctx context.Context, loc *Location, s *staging, meter *progress.Meter) (*unpacked, error) {
 	u, err := loc.parsedURL()
 	if err != nil {
 		return nil, err
 	}
-	r := &repository{git: g, dir: filepath.Join(s.part.Path(), "git"), limit: s.limits.Package}
+	r := &repository{git: g, dir: filepath.Join(s.part.Path(), "git"), limit: s.limits.Package, meter: meter}
 	if r.protocols, err = g.protocols(u.Scheme); err != nil {
 		return nil, err
 	}
 	if err := g.veto(u); err != nil {
 		return nil, err
 	}
+	meter.Start(0)
 	commit, err := r.clone(ctx, loc)
 	if err != nil {
 		return nil, err
 	}
+	meter.Finish()
 	submodules, err := r.inspect(ctx, commit, s.limits.Entries)
 	if err != nil {
 		return nil, err
@@ -587,6 +591,9 @@ func (r *repository) checkSize() error {
 		}
 		return nil
 	})
+	if size > r.meter.Bytes { // nobody else uses the meter while git runs
+		r.meter.Advance(size, nil)
+	}
 	if size > r.limit {
 		return fmt.Errorf("the repository has more than %d bytes: %w", r.limit, failure.ErrTooLarge)
 	}

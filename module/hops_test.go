@@ -1,6 +1,7 @@
 package module_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/internal/testing/disktest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -192,6 +194,55 @@ func TestDirect(t *testing.T) {
 			t.Errorf("UseRegistryCredentials is set for %s", l)
 		}
 	}
+}
+
+// TestBytesOfAll: packages of git, of a directory and of a Fetcher report their bytes, with the names of the download.
+func TestBytesOfAll(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	tree := t.TempDir()
+	write(t, tree, example)
+	for text, fetcher := range map[string]module.Fetcher{
+		o.location(""): nil,
+		fileURL(tree):  nil,
+		"s3::https://s3.amazonaws.com/b/meter": fetcherFunc(func(dir string, o module.Options) error {
+			write(t, dir, example)
+			meter := progress.Meter{Report: o.Progress}
+			meter.Start(0)
+			must.Get(meter.Write(make([]byte, 5)))(t)
+			meter.Finish()
+			return nil
+		}),
+		"s3::https://s3.amazonaws.com/b/download": fetcherFunc(func(dir string, o module.Options) error {
+			_, err := module.Download(t.Context(), reading(bytes.NewReader(example.zip(t)), 0), module.Request{Location: at(t, archiveURL), Dir: dir}, module.Options{Progress: o.Progress})
+			return err
+		}),
+	} {
+		options := allowed()
+		options.Fetcher = fetcher
+		var kinds []progress.Kind
+		var last progress.Event
+		dir := target(t)
+		options.Progress = func(e progress.Event) {
+			if e.Dir != dir || e.Location == "" || strings.Contains(e.Location, "files.example.com") {
+				t.Errorf("%s: event %+v, want one of the directory %s", text, e, dir)
+			}
+			kinds, last = append(kinds, e.Kind), e
+		}
+		must.Get(module.Download(t.Context(), nil, module.Request{Location: at(t, text), Dir: dir}, options))(t)
+		if last.Kind != progress.Stored || last.Bytes == 0 || last.Total != last.Bytes {
+			t.Errorf("%s: last event %+v, want stored with bytes", text, last)
+		}
+		if kinds = slices.Compact(kinds); !slices.Equal(kinds, []progress.Kind{progress.Located, progress.Bytes, progress.Stored}) {
+			t.Errorf("%s: events %v, want located, bytes, stored", text, kinds)
+		}
+	}
+}
+
+type fetcherFunc func(dir string, o module.Options) error
+
+func (f fetcherFunc) FetchModule(_ context.Context, _ *module.Location, dir string, o module.Options) ([]string, error) {
+	return nil, f(dir, o)
 }
 
 // fetch is a Fetcher that writes these files.

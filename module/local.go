@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/progress"
 	"io"
 	"io/fs"
 	"os"
@@ -17,7 +18,7 @@ import (
 )
 
 // readLocal copies a directory of this machine, or unpacks an archive on it.
-func readLocal(ctx context.Context, loc *Location, s *staging, meter *flight.Meter) (*unpacked, error) {
+func readLocal(ctx context.Context, loc *Location, s *staging, meter *progress.Meter) (*unpacked, error) {
 	u, err := loc.parsedURL()
 	if err != nil {
 		return nil, err
@@ -39,7 +40,12 @@ func readLocal(ctx context.Context, loc *Location, s *staging, meter *flight.Met
 		if err := s.checkOutside(info); err != nil {
 			return nil, err
 		}
-		return s.copyTree(ctx, name)
+		meter.Start(0)
+		got, err := s.copyTree(ctx, name, meter)
+		if err == nil {
+			meter.Finish()
+		}
+		return got, err
 	}
 	f, err := fsx.OpenRegular(name)
 	if errors.Is(err, fsx.ErrNotAFile) {
@@ -57,21 +63,29 @@ func readLocal(ctx context.Context, loc *Location, s *staging, meter *flight.Met
 }
 
 // callFetcher calls a Fetcher, and makes a package of its files by the same rules as for a directory.
-func callFetcher(ctx context.Context, f Fetcher, loc *Location, s *staging) (*unpacked, error) {
+func callFetcher(ctx context.Context, f Fetcher, loc *Location, s *staging, meter *progress.Meter) (*unpacked, error) {
 	path := filepath.Join(s.part.Path(), "fetched")
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return nil, err
 	}
 	given := *loc
 	given.Subdir = ""
-	skipped, err := f.FetchModule(ctx, &given, path, s.o)
+	o := s.o
+	o.Progress = flight.InTurn(func(e progress.Event) {
+		switch e.Kind { // other steps are of the download in which the fetcher is
+		case progress.Bytes, progress.Resumed, progress.Restarted:
+			meter.Bytes, meter.Total = e.Bytes, e.Total
+			meter.Send(e.Kind, e.Err)
+		}
+	})
+	skipped, err := f.FetchModule(ctx, &given, path, o)
 	if err != nil {
 		return nil, err
 	}
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
 		return nil, errors.Join(fmt.Errorf("%w: the fetcher removed the directory", failure.ErrArchive), err)
 	}
-	got, err := s.copyTree(ctx, path)
+	got, err := s.copyTree(ctx, path, io.Discard)
 	if err == nil {
 		got.skip(skipped...)
 	}
@@ -95,8 +109,8 @@ func (s *staging) checkOutside(source fs.FileInfo) error {
 }
 
 // copyTree makes a package of a directory. It converts the directory to a tar archive, to
-// which the rules for packages apply.
-func (s *staging) copyTree(ctx context.Context, dir string) (*unpacked, error) {
+// which the rules for packages apply, and writes that to copied, too.
+func (s *staging) copyTree(ctx context.Context, dir string, copied io.Writer) (*unpacked, error) {
 	from, err := fsx.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -114,6 +128,6 @@ func (s *staging) copyTree(ctx context.Context, dir string) (*unpacked, error) {
 	}()
 	info, err := from.Stat(".")
 	return s.unpack(ctx, err == nil && info.Mode()&0o020 != 0, func(root *os.Root, o archive.Options) ([]archive.File, error) {
-		return archive.UnpackTar(ctx, r, archive.FormatTar, root, o)
+		return archive.UnpackTar(ctx, io.TeeReader(r, copied), archive.FormatTar, root, o)
 	})
 }

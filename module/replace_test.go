@@ -19,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/internal/testing/disktest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -157,8 +158,8 @@ func TestReuse(t *testing.T) {
 		}
 		before := must.Get(os.Stat(dir))(t)
 		src.opened = nil
-		var events []module.EventKind
-		o := module.Options{Replace: true, Progress: func(e module.Event) { events = append(events, e.Kind) }}
+		var events []progress.Kind
+		o := module.Options{Replace: true, Progress: func(e progress.Event) { events = append(events, e.Kind) }}
 		second, err := module.Download(t.Context(), src, module.Request{Source: source, Version: v1, Dir: dir, H1: first.H1}, o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -172,7 +173,7 @@ func TestReuse(t *testing.T) {
 		if mayBePage := name == "perhaps a page"; opened(src) != 0 != mayBePage || src.bodies != 0 {
 			t.Errorf("%s: fetched %d times, %d bodies are open", name, opened(src), src.bodies)
 		}
-		if events[0] != module.EventLocated || events[len(events)-1] != module.EventReused {
+		if events[0] != progress.Located || events[len(events)-1] != progress.Reused {
 			t.Errorf("%s: events %v, want located first and reused last", name, events)
 		}
 		if after, err := os.Stat(dir); err != nil || !os.SameFile(before, after) {

@@ -51,30 +51,3 @@ func (r *Report) String() string {
 
 // ModuleDir returns Dir joined with Subdir.
 func (r *Report) ModuleDir() string { return filepath.Join(r.Dir, filepath.FromSlash(r.Subdir)) }
-
-// EventKind is the kind of an [Event].
-type EventKind string
-
-const (
-	EventHeld      EventKind = "held"      // newer versions are held back, see Event.Held
-	EventLocated   EventKind = "located"   // Location is known, or has changed
-	EventBytes     EventKind = "bytes"     // Bytes of Total of an archive or page have arrived; about ten times a second
-	EventResumed   EventKind = "resumed"   // the transfer was resumed after a break
-	EventRestarted EventKind = "restarted" // the transfer starts again, because of Err
-	EventStored    EventKind = "stored"    // the package is verified and in Dir
-	EventReused    EventKind = "reused"    // Dir had the package before
-)
-
-// Event is one step of a download. Bytes is 0 again with [EventLocated] and [EventRestarted]. The last event of a
-// successful download is [EventStored] or [EventReused].
-type Event struct {
-	Kind     EventKind     // what happened
-	Module   addrs.Module  // as in Report
-	Version  addrs.Version // as in Report
-	Dir      string        // as in Report
-	Location string        // as in Report
-	Bytes    int64         // received
-	Total    int64         // expected; 0 if unknown
-	Err      error         // of EventRestarted
-	Held     []Held        // of EventHeld: versions newer than Version that would fit, newest first
-}

@@ -55,7 +55,9 @@ type Fetcher interface {
 	// loc.Checksum. loc.Subdir is empty, so loc.Source() suits go-getter.
 	//
 	// The package is checked again by the options of the download. A Fetcher that unpacks archives
-	// obeys Limits, KeepLinks and SkipLinks, and returns the omitted names for [Report.Skipped].
+	// obeys Limits, KeepLinks and SkipLinks, and returns the omitted names for [Report.Skipped]. It reports received
+	// bytes to Progress until it returns, as a [progress.Meter] or [Download] with that Progress does. Of its events
+	// only those of transfers are passed on, with the names of the download.
 	FetchModule(ctx context.Context, loc *Location, dir string, o Options) (skipped []string, err error)
 }
 

@@ -19,8 +19,8 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -44,7 +44,7 @@ func (u *unpacked) skip(names ...string) {
 }
 
 // receive unpacks the archive at a location of KindHTTP, or returns the next location that it names.
-func receive(ctx context.Context, src Opener, loc *Location, s *staging, meter *flight.Meter) (*unpacked, string, error) {
+func receive(ctx context.Context, src Opener, loc *Location, s *staging, meter *progress.Meter) (*unpacked, string, error) {
 	if src == nil {
 		return nil, "", errors.New("no source to fetch the package from")
 	}
@@ -63,12 +63,12 @@ func receive(ctx context.Context, src Opener, loc *Location, s *staging, meter *
 }
 
 // unpackBody unpacks the archive in body, or returns the next location that the page in it names.
-func unpackBody(ctx context.Context, loc *Location, body *Body, s *staging, meter *flight.Meter) (*unpacked, string, error) {
+func unpackBody(ctx context.Context, loc *Location, body *Body, s *staging, meter *progress.Meter) (*unpacked, string, error) {
 	limit := s.limits.Package
 	if body.Size > limit {
 		return nil, "", fmt.Errorf("archive of %d bytes, %d are allowed: %w", body.Size, limit, failure.ErrTooLarge)
 	}
-	meter.Started(max(body.Size, 0))
+	meter.Start(max(body.Size, 0))
 	b := &bodyReader{ctx: ctx, body: body, limit: limit, meter: meter}
 	algorithm, sum, stated := strings.Cut(loc.Checksum, ":")
 	if stated {
@@ -125,7 +125,7 @@ func unpackBody(ctx context.Context, loc *Location, body *Body, s *staging, mete
 		return nil, "", err
 	}
 	got.size = b.size
-	meter.Finished()
+	meter.Finish()
 	return got, "", nil
 }
 
@@ -308,7 +308,7 @@ type bodyReader struct {
 	limit int64
 	size  int64
 	sum   hash.Hash // nil unless the location states a checksum
-	meter *flight.Meter
+	meter *progress.Meter
 }
 
 func (b *bodyReader) Read(p []byte) (int, error) {
@@ -320,7 +320,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	if b.sum != nil {
 		b.sum.Write(p[:n])
 	}
-	b.meter.Advanced(b.size, b.body.Resumes)
+	b.meter.Advance(b.size, b.body.Resumes)
 	switch {
 	case b.size > b.limit:
 		return n, fmt.Errorf("archive has more than %d bytes: %w", b.limit, failure.ErrTooLarge)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/progress"
 	"io"
 	"os"
 	"path/filepath"
@@ -64,7 +65,7 @@ func TestChild(t *testing.T) {
 			bytes.NewReader(content[len(content)/2:]), said(step, "all"))), nil
 	}}
 	pkg, o := packageOf(content), accepting(content)
-	o.Progress = func(e provider.Event) {
+	o.Progress = func(e progress.Event) {
 		if e.Bytes == int64(len(content)) {
 			step("judge")
 		}

@@ -10,11 +10,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -25,7 +24,7 @@ type DownloadOptions struct {
 	Policy verify.Policy
 
 	// Progress, if not nil, is called for each step. The calls of one Download never overlap.
-	Progress func(Event)
+	Progress func(progress.Event)
 }
 
 // Download fetches the archive of pkg, verifies it by o.Policy and stores it as the file path, whose
@@ -58,9 +57,9 @@ func Download(ctx context.Context, src Opener, pkg *Package, path string, o Down
 	if err := f.Commit(); err != nil {
 		return nil, failure.Wrap("store", pkg.String(), err)
 	}
-	m := newMeter(pkg, o.Progress)
+	m := pkg.meter(o.Progress)
 	m.Bytes, m.Total = got.Size, got.Size
-	m.Report(string(EventVerified), nil)
+	m.Send(progress.Verified, nil)
 	return report, nil
 }
 
@@ -72,7 +71,7 @@ type ReceiveOptions struct {
 	// FetchEvidence fetches the evidence even if Policy does not need it.
 	FetchEvidence bool
 
-	Progress func(Event) // as in [DownloadOptions]
+	Progress func(progress.Event) // as in [DownloadOptions]
 
 	// Arrived, if not nil, is called with the size of the file: 0 at each start, then after each write.
 	// total is the declared size, or 0. An error ends the transfer.
@@ -116,11 +115,11 @@ func Receive(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Rece
 		})
 	}
 	// In this goroutine, which calls o.Progress.
-	meter := newMeter(pkg, o.Progress)
+	meter := pkg.meter(o.Progress)
 	var err error
 	got.Digests, err = fetch(ctx, src, pkg, f, o, meter)
 	if errors.Is(err, failure.ErrChanged) && ctx.Err() == nil {
-		meter.Restarted(err)
+		meter.Restart(err)
 		got.Digests, err = fetch(ctx, src, pkg, f, o, meter)
 	}
 	group.Go(func() error { return err })
@@ -135,7 +134,7 @@ func Receive(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Rece
 var copyBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 
 // fetch fetches the archive from its first byte into f.
-func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o ReceiveOptions, meter *flight.Meter) (d checksum.Digests, err error) {
+func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o ReceiveOptions, meter *progress.Meter) (d checksum.Digests, err error) {
 	limit := o.Policy.Limits.Effective().Package
 	check := func(size int64) error { // declared or received
 		switch {
@@ -164,7 +163,7 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 	if err := o.Arrived(0, total); err != nil {
 		return d, err
 	}
-	meter.Started(max(total, pkg.Size))
+	meter.Start(max(total, pkg.Size))
 	buf := copyBuffers.Get().(*[256 << 10]byte)
 	defer copyBuffers.Put(buf)
 	var sum checksum.Digester
@@ -184,13 +183,13 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 				return d, err
 			}
 			sum.Write(buf[:n])
-			meter.Advanced(size, body.Resumes)
+			meter.Advance(size, body.Resumes)
 		}
 		switch {
 		case err == io.EOF && total > 0 && size != total:
 			return d, fmt.Errorf("received %d of %d bytes: %w", size, total, io.ErrUnexpectedEOF)
 		case err == io.EOF:
-			meter.Finished()
+			meter.Finish()
 			return sum.Digests(), nil
 		case err != nil:
 			return d, err
@@ -235,51 +234,7 @@ func (p *Package) fetchable() error {
 	return nil
 }
 
-// EventKind is the kind of an [Event].
-type EventKind string
-
-// [Receive] sends the first three events, [Download] also EventVerified, and [Hashes] all but
-// EventVerified.
-const (
-	EventBytes       EventKind = "bytes"        // Bytes of Total have arrived; about ten times a second
-	EventResumed     EventKind = "resumed"      // the transfer was resumed after a break
-	EventRestarted   EventKind = "restarted"    // the transfer starts again, because of Err
-	EventVerified    EventKind = "verified"     // the archive is accepted; with [Download], also stored
-	EventHashed      EventKind = "hashed"       // the hashes are accepted
-	EventStoreFailed EventKind = "store failed" // a [HashStore] failed with Err; the job goes on
-)
-
-// The events that package [github.com/tofureg/tofureg/provider/install] adds.
-const (
-	EventResolving EventKind = "resolving" // the source is asked for versions
-	EventHeld      EventKind = "held"      // newer versions are held back, see Event.Held
-	EventWaiting   EventKind = "waiting"   // another process or goroutine works on the same package
-	EventUnpacking EventKind = "unpacking" // the archive is being unpacked
-	EventReused    EventKind = "reused"    // an installed package is accepted
-	EventInstalled EventKind = "installed" // the package is verified and installed
-)
-
-// Event is one step of a job. The last event about a package that succeeds is EventVerified of [Download],
-// EventHashed of [Hashes], EventInstalled or EventReused of an installation, and EventVerified or
-// [github.com/tofureg/tofureg/serve/mirrordir.EventKept] of a mirror.
-type Event struct {
-	Kind     EventKind      // what happened
-	Provider addrs.Provider // of the package
-	Version  addrs.Version  // zero before one is selected
-	Platform addrs.Platform // of the package
-	Bytes    int64          // received, in later events too; in EventKept and EventChecked, the size; 0 without a download
-	Total    int64          // expected; 0 if unknown
-	Err      error          // the cause, if any
-	Held     []Held         // of EventHeld: versions newer than Version that would fit, newest first
-}
-
-// newMeter returns a meter that reports events about pkg.
-func newMeter(pkg *Package, report func(Event)) *flight.Meter {
-	m := &flight.Meter{Report: func(string, error) {}}
-	if report != nil {
-		m.Report = func(kind string, err error) {
-			report(Event{EventKind(kind), pkg.Provider, pkg.Version, pkg.Platform, m.Bytes, m.Total, err, nil})
-		}
-	}
-	return m
+// meter returns a meter that reports events about pkg.
+func (p *Package) meter(report func(progress.Event)) *progress.Meter {
+	return &progress.Meter{Event: progress.Event{Provider: p.Provider, Version: p.Version, Platform: p.Platform}, Report: report}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/testkit/regtest"
@@ -279,12 +280,12 @@ func TestDownloadStartsOverOnce(t *testing.T) {
 		}}
 	}
 	path, o := target(t), accepting(content)
-	var events []provider.Event
-	o.Progress = func(e provider.Event) { events = append(events, e) }
+	var events []progress.Event
+	o.Progress = func(e progress.Event) { events = append(events, e) }
 	src := changes(1)
 	must.Get(provider.Download(t.Context(), src, packageOf(content), path, o))(t)
 	wantFile(t, path, content)
-	i := slices.IndexFunc(events, func(e provider.Event) bool { return e.Kind == provider.EventRestarted })
+	i := slices.IndexFunc(events, func(e progress.Event) bool { return e.Kind == progress.Restarted })
 	if i < 0 || events[i].Bytes != 0 || !errors.Is(events[i].Err, failure.ErrChanged) {
 		t.Errorf("no proper event about the restart in %v", events)
 	}
@@ -416,7 +417,7 @@ func TestCancelBeforeTheVerdict(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		o := provider.DownloadOptions{
 			Policy: verify.Policy{Accept: checksum.NewSet(checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="))},
-			Progress: func(e provider.Event) {
+			Progress: func(e progress.Event) {
 				if e.Bytes > 0 && e.Bytes == e.Total {
 					cancel() // all has arrived
 				}
@@ -468,10 +469,10 @@ func TestProgress(t *testing.T) {
 			b.Size, b.Resumes = int64(len(content)), func() int { return int(resumes.Load()) }
 			return b, nil
 		}}
-		var events []provider.Event
+		var events []progress.Event
 		var inside atomic.Int32
 		o := accepting(content)
-		o.Progress = func(e provider.Event) {
+		o.Progress = func(e progress.Event) {
 			if inside.Add(1) != 1 {
 				t.Error("two calls at a time")
 			}
@@ -483,7 +484,7 @@ func TestProgress(t *testing.T) {
 			t.Errorf("%d events, want about 1000", len(events))
 		}
 		var last int64
-		kinds := map[provider.EventKind]int{}
+		kinds := map[progress.Kind]int{}
 		for _, e := range events {
 			kinds[e.Kind]++
 			if e.Bytes < last || e.Total != int64(len(content)) || e.Provider != demo || e.Version != version("1.2.3") || e.Platform != linux || e.Err != nil {
@@ -492,10 +493,10 @@ func TestProgress(t *testing.T) {
 			last = e.Bytes
 		}
 		first, end := events[0], events[len(events)-2:]
-		if first.Kind != provider.EventBytes || first.Bytes != 0 || end[0].Kind != provider.EventBytes || end[0].Bytes != last || end[1].Kind != provider.EventVerified {
+		if first.Kind != progress.Bytes || first.Bytes != 0 || end[0].Kind != progress.Bytes || end[0].Bytes != last || end[1].Kind != progress.Verified {
 			t.Errorf("the first event is %v, the last ones are %v", first, end)
 		}
-		if last != int64(len(content)) || kinds[provider.EventResumed] != 1 || kinds[provider.EventRestarted] != 0 || kinds[provider.EventVerified] != 1 {
+		if last != int64(len(content)) || kinds[progress.Resumed] != 1 || kinds[progress.Restarted] != 0 || kinds[progress.Verified] != 1 {
 			t.Errorf("%d bytes, kinds %v", last, kinds)
 		}
 	})
@@ -506,7 +507,7 @@ func TestProgressPanic(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
 	path, o := target(t), accepting(content)
-	o.Progress = func(provider.Event) { panic("callback") }
+	o.Progress = func(progress.Event) { panic("callback") }
 	func() {
 		defer func() {
 			if recover() != "callback" {

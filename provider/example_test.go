@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
@@ -103,8 +104,8 @@ func ExampleDownload() {
 	}
 	report, err := provider.Download(ctx, client, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.DownloadOptions{
 		Policy: verify.Policy{Accept: checksum.NewSet(locked...)},
-		Progress: func(e provider.Event) {
-			if e.Kind == provider.EventVerified {
+		Progress: func(e progress.Event) {
+			if e.Kind == progress.Verified {
 				fmt.Println("verified", e.Provider, e.Version, e.Bytes == e.Total)
 			}
 		},

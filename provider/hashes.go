@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -41,8 +42,8 @@ type HashOptions struct {
 	// If Limiter is nil, the call has its own.
 	Limiter *Limiter
 
-	TempDir  string      // for archives; if empty, [os.TempDir]
-	Progress func(Event) // as in [DownloadOptions]
+	TempDir  string               // for archives; if empty, [os.TempDir]
+	Progress func(progress.Event) // as in [DownloadOptions]
 }
 
 // HashStore stores the hashes of archives, so that each is downloaded only once; see package
@@ -155,7 +156,7 @@ func (h *hashing) hash(ctx context.Context, platform addrs.Platform) (*verify.Re
 	if err != nil {
 		return nil, failure.Wrap("hash", about.String(), err)
 	}
-	h.event(Event{Kind: EventHashed, Platform: platform, Bytes: size, Total: size})
+	h.event(progress.Event{Kind: progress.Hashed, Platform: platform, Bytes: size, Total: size})
 	return report, nil
 }
 
@@ -337,11 +338,11 @@ func (p *Package) infer(platform addrs.Platform) (*Package, bool) {
 // number of fetched bytes.
 func (h *hashing) storeFailed(ctx context.Context, pkg *Package, size int64, err error) {
 	if err != nil && ctx.Err() == nil {
-		h.event(Event{Kind: EventStoreFailed, Platform: pkg.Platform, Bytes: size, Total: size, Err: err})
+		h.event(progress.Event{Kind: progress.StoreFailed, Platform: pkg.Platform, Bytes: size, Total: size, Err: err})
 	}
 }
 
-func (h *hashing) event(e Event) {
+func (h *hashing) event(e progress.Event) {
 	e.Provider, e.Version = h.version.Provider, h.version.Version
 	h.o.Progress(e)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/testing/disktest"
 	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/serve/mirrordir"
@@ -630,20 +631,20 @@ func TestHashesOneFails(t *testing.T) {
 	})
 }
 
-// TestHashesProgress: events do not overlap, and EventHashed is the last one of each platform.
+// TestHashesProgress: events do not overlap, and progress.Hashed is the last one of each platform.
 func TestHashesProgress(t *testing.T) {
 	t.Parallel()
 	_, release, client := serveDemo(demoRelease())
 	var inside atomic.Int32
-	last := map[addrs.Platform]provider.Event{}
+	last := map[addrs.Platform]progress.Event{}
 	o := provider.HashOptions{}
-	o.Progress = func(e provider.Event) {
+	o.Progress = func(e progress.Event) {
 		if inside.Add(1) != 1 {
 			t.Error("two calls at a time")
 		}
 		runtime.Gosched()
 		before, seen := last[e.Platform]
-		if e.Provider != demo || e.Version != v123 || e.Bytes < before.Bytes || before.Kind == provider.EventHashed || !seen && e.Bytes != 0 {
+		if e.Provider != demo || e.Version != v123 || e.Bytes < before.Bytes || before.Kind == progress.Hashed || !seen && e.Bytes != 0 {
 			t.Errorf("event %v after %v", e, before)
 		}
 		last[e.Platform] = e
@@ -652,12 +653,12 @@ func TestHashesProgress(t *testing.T) {
 	hashes(t, client, five, o)
 	for _, platform := range five {
 		size := release.Archive(platform.String()).Size()
-		if e := last[platform]; e.Kind != provider.EventHashed || e.Bytes != size || e.Total != size {
+		if e := last[platform]; e.Kind != progress.Hashed || e.Bytes != size || e.Total != size {
 			t.Errorf("%s: the last event is %v", platform, e)
 		}
 	}
-	o.Progress = func(e provider.Event) {
-		if e.Kind != provider.EventHashed || e.Bytes != 0 {
+	o.Progress = func(e progress.Event) {
+		if e.Kind != progress.Hashed || e.Bytes != 0 {
 			t.Errorf("%v, of a package that did not come", e)
 		}
 	}
@@ -1028,7 +1029,7 @@ func TestHashesOfBadDirectory(t *testing.T) {
 		t.Errorf("%v, want ErrIrregular and ErrNotExist", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	o.Progress = func(provider.Event) { t.Error("hashed") }
+	o.Progress = func(progress.Event) { t.Error("hashed") }
 	src.find = func(platform addrs.Platform) (*provider.Package, error) {
 		cancel()
 		return &provider.Package{Provider: demo, Version: v123, Platform: platform, Dir: good}, nil

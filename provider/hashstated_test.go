@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/transport"
@@ -412,7 +413,7 @@ func TestHashStoreWrong(t *testing.T) {
 	for name, test := range map[string]struct {
 		store    *memory
 		kept     []checksum.Hash // for the archive of linux_amd64
-		events   int             // EventStoreFailed
+		events   int             // progress.StoreFailed
 		received bool            // the archive, before the event
 	}{
 		"stated otherwise": {&memory{}, []checksum.Hash{h1}, 0, false},
@@ -425,10 +426,10 @@ func TestHashStoreWrong(t *testing.T) {
 			t.Parallel()
 			reg, release, client := serveDemo(statingRelease())
 			test.store.kept = map[checksum.Hash][]checksum.Hash{release.ZH("linux_amd64"): test.kept}
-			var failed []provider.Event
+			var failed []progress.Event
 			o := provider.HashOptions{Store: test.store}
-			o.Progress = func(e provider.Event) {
-				if e.Kind == provider.EventStoreFailed {
+			o.Progress = func(e progress.Event) {
+				if e.Kind == progress.StoreFailed {
 					failed = append(failed, e)
 				}
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/hashstore"
 	"github.com/tofureg/tofureg/provider/install"
@@ -164,8 +165,8 @@ func TestAnotherScheme(t *testing.T) {
 	dir := &install.Dir{Path: t.TempDir()}
 	var once sync.Once
 	waiting := make(chan struct{})
-	wait := func(e provider.Event) {
-		if e.Kind == provider.EventWaiting {
+	wait := func(e progress.Event) {
+		if e.Kind == progress.Waiting {
 			once.Do(func() { close(waiting) })
 		}
 	}

@@ -3,12 +3,19 @@ package workdir_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/progress"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/testkit/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/workdir"
 	"github.com/tofureg/tofureg/workdir/internal/must"
 )
@@ -33,6 +40,52 @@ func ExampleDir_Prepare() {
 		return nil
 	}
 	_ = prepare
+}
+
+// One progress bar for the modules and the providers of a directory.
+func ExampleDir_Prepare_progress() {
+	registry := regtest.New("registry.opentofu.org")
+	registry.AddModule(regtest.Module{Address: "acme/vpc/aws", Size: 3 << 20})
+	registry.AddProvider(regtest.Provider{Address: "acme/cloud"})
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
+
+	path, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(path)
+	text := "module \"vpc\" {\n  source = \"acme/vpc/aws\"\n}\nterraform {\n  required_providers {\n    cloud = {\n      source = \"acme/cloud\"\n    }\n  }\n}\n"
+	if err := os.WriteFile(filepath.Join(path, "main.tf"), []byte(text), 0o600); err != nil {
+		log.Fatal(err)
+	}
+
+	type work struct {
+		provider addrs.Provider
+		platform addrs.Platform
+		dir      string // of a module
+	}
+	arrived, expected := map[work]int64{}, map[work]int64{}
+	bar := func(e progress.Event) {
+		if e.Bytes > 0 || e.Total > 0 { // an event of a transfer
+			w := work{e.Provider, e.Platform, e.Dir}
+			arrived[w], expected[w] = e.Bytes, max(e.Bytes, e.Total)
+		}
+		var have, want int64
+		for w := range expected {
+			have, want = have+arrived[w], want+expected[w]
+		}
+		if e.Kind == progress.Stored || e.Kind == progress.Installed {
+			fmt.Printf("%s, %d packages, %d %%\n", e.Kind, len(expected), 100*have/max(want, 1))
+		}
+	}
+	dir := &workdir.Dir{Path: path, Registry: client, Installer: &install.Installer{Source: client}}
+	dir.Modules.Progress, dir.Installer.Progress = bar, bar
+	if _, err := dir.Prepare(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// stored, 1 packages, 100 %
+	// installed, 2 packages, 100 %
 }
 
 // List what a directory requires, and install nothing.

@@ -24,6 +24,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/module/manifest"
+	"github.com/tofureg/tofureg/progress"
 )
 
 // maxModules is the maximum number of modules, and maxCalls of nested calls.
@@ -648,9 +649,9 @@ func (o *once[K, V]) do(key K, job func() (V, error)) (V, error) {
 }
 
 // inTurn returns a function that calls report, which may be nil. Calls never overlap.
-func inTurn(report func(module.Event)) func(module.Event) {
+func inTurn(report func(progress.Event)) func(progress.Event) {
 	turn := make(chan struct{}, 1) // not a mutex: report may block
-	return func(e module.Event) {
+	return func(e progress.Event) {
 		if report != nil {
 			turn <- struct{}{}
 			defer func() { <-turn }()

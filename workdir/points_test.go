@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/progress"
 
 	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
@@ -116,8 +117,8 @@ func TestOneClone(t *testing.T) {
 	d := w.dir(t, t.TempDir(), false)
 	tree{files: map[string]string{"main.tf": root.String()}}.with(repository).write(t, w, d.Path)
 	clones := 0
-	d.Modules.Progress = func(e module.Event) {
-		if e.Kind == module.EventStored {
+	d.Modules.Progress = func(e progress.Event) {
+		if e.Kind == progress.Stored {
 			clones++
 		}
 	}
@@ -639,7 +640,7 @@ func TestFieldsStay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := w.dir(t, t.TempDir(), false)
-	d.Modules.Progress = func(module.Event) {}
+	d.Modules.Progress = func(progress.Event) {}
 	write(t, d.Path, map[string]string{"main.tf": ""})
 	before := reflect.ValueOf(d.Modules.Progress).Pointer()
 	must.Do(t, prepare(t.Context(), d))

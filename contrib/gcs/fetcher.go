@@ -14,7 +14,6 @@ import (
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/storage/bucket"
 	"github.com/tofureg/tofureg/transport"
-	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // A Fetcher is a [module.Fetcher] for locations of [module.KindGCS]. The zero value makes anonymous requests. It is
@@ -57,10 +56,10 @@ func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir str
 		if loc.Checksum+loc.Ref != "" {
 			return nil, fmt.Errorf("location %s has a checksum or a generation, but is not an archive", loc)
 		}
-		return nil, a.directory(ctx, strings.TrimRight(object, "/")+"/", dir, options.Limits.Effective())
+		return nil, a.directory(ctx, strings.TrimRight(object, "/")+"/", dir, options)
 	}
 	found := &module.Location{Kind: module.KindHTTP, URL: a.url("", object, nil).String(), Archive: format, Checksum: loc.Checksum}
-	of := module.Options{Limits: options.Limits, KeepLinks: options.KeepLinks, SkipLinks: options.SkipLinks}
+	of := module.Options{Limits: options.Limits, KeepLinks: options.KeepLinks, SkipLinks: options.SkipLinks, Progress: options.Progress}
 	report, err := module.Download(ctx, opener{a: a, object: object, generation: loc.Ref}, module.Request{Location: found, Dir: dir}, of)
 	if err != nil {
 		return nil, err
@@ -104,8 +103,8 @@ func (o opener) OpenModule(ctx context.Context, _ *module.Location) (*module.Bod
 }
 
 // directory downloads all objects with a prefix.
-func (a *api) directory(ctx context.Context, prefix, dir string, limits checksum.Limits) error {
-	err := bucket.Download(ctx, dir, prefix, limits, a.list(ctx, url.Values{"prefix": {prefix}}), func(o bucket.Object) (io.ReadCloser, error) {
+func (a *api) directory(ctx context.Context, prefix, dir string, options module.Options) error {
+	err := bucket.Download(ctx, dir, prefix, options.Limits.Effective(), options.Progress, a.list(ctx, url.Values{"prefix": {prefix}}), func(o bucket.Object) (io.ReadCloser, error) {
 		return a.open(ctx, o.Name, o.Generation)
 	})
 	if err != nil {

@@ -43,7 +43,7 @@ func (c *Client) FetchModule(ctx context.Context, loc *module.Location, dir stri
 	if err != nil {
 		return nil, fmt.Errorf("blob of %s: %w", address, err)
 	}
-	report, err := module.Download(ctx, &layerSource{nil, c, repo, layer}, module.Request{Location: archive, Dir: dir}, module.Options{Limits: o.Limits, SkipLinks: o.SkipLinks})
+	report, err := module.Download(ctx, &layerSource{nil, c, repo, layer}, module.Request{Location: archive, Dir: dir}, module.Options{Limits: o.Limits, SkipLinks: o.SkipLinks, Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}

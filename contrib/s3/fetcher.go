@@ -19,7 +19,6 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/storage/bucket"
 	"github.com/tofureg/tofureg/transport"
-	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // A Fetcher is a [module.Fetcher] for locations of [module.KindS3]. The zero value sends unsigned
@@ -64,14 +63,14 @@ func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir str
 		if loc.Checksum != "" {
 			return nil, fmt.Errorf("location %s has a checksum, but is not an archive", loc)
 		}
-		return nil, o.explain(f.directory(ctx, o, dir, options.Limits.Effective()))
+		return nil, o.explain(f.directory(ctx, o, dir, options))
 	}
 	found, err := f.object(ctx, o, o.key)
 	if err != nil {
 		return nil, err
 	}
 	found.Archive, found.Checksum = format, loc.Checksum
-	of := module.Options{Limits: options.Limits, KeepLinks: options.KeepLinks, SkipLinks: options.SkipLinks}
+	of := module.Options{Limits: options.Limits, KeepLinks: options.KeepLinks, SkipLinks: options.SkipLinks, Progress: options.Progress}
 	report, err := module.Download(ctx, f.registry(), module.Request{Location: found, Dir: dir}, of)
 	if err != nil {
 		return nil, o.explain(err)
@@ -161,14 +160,14 @@ func (nobody) Retrieve(context.Context) (aws.Credentials, error) {
 }
 
 // directory downloads all objects below a key.
-func (f *Fetcher) directory(ctx context.Context, o *object, dir string, limits checksum.Limits) error {
+func (f *Fetcher) directory(ctx context.Context, o *object, dir string, options module.Options) error {
 	client, err := f.client(o, f.credentials(o))
 	if err != nil {
 		return err
 	}
 	prefix := o.key + "/"
 	pages := list(ctx, client, &s3.ListObjectsV2Input{Bucket: &o.bucket, Prefix: &prefix})
-	err = bucket.Download(ctx, dir, prefix, limits, pages, func(found bucket.Object) (io.ReadCloser, error) {
+	err = bucket.Download(ctx, dir, prefix, options.Limits.Effective(), options.Progress, pages, func(found bucket.Object) (io.ReadCloser, error) {
 		loc, err := f.object(ctx, o, found.Name)
 		if err != nil {
 			return nil, err

@@ -8,21 +8,19 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/provider/install"
-	"github.com/tofureg/tofureg/serve/mirrordir"
+	"github.com/tofureg/tofureg/progress"
 )
 
 // ends are the events that end the work on a package; installing follows some of them.
-var ends = []provider.EventKind{
-	provider.EventVerified, provider.EventHashed, provider.EventReused, provider.EventInstalled, mirrordir.EventKept, install.EventFailed,
+var ends = []progress.Kind{
+	progress.Verified, progress.Hashed, progress.Reused, progress.Installed, progress.Kept, progress.Failed,
 }
 
 // Progress returns a function for the Progress field of one operation. It adds each step to
 // the span in ctx, counts packages and received bytes, and calls next if it is not nil. A package
 // counts once, when it is verified, or found in the plugin directory, a cache or a mirror, or has
 // failed.
-func (t *Telemetry) Progress(ctx context.Context, next func(provider.Event)) func(provider.Event) {
+func (t *Telemetry) Progress(ctx context.Context, next func(progress.Event)) func(progress.Event) {
 	type key struct {
 		provider addrs.Provider
 		version  addrs.Version
@@ -31,10 +29,10 @@ func (t *Telemetry) Progress(ctx context.Context, next func(provider.Event)) fun
 	seen := map[key]int64{} // counted bytes
 	counted := map[key]bool{}
 	span := trace.SpanFromContext(ctx)
-	return func(e provider.Event) {
+	return func(e progress.Event) {
 		k := key{e.Provider, e.Version, e.Platform}
 		switch e.Kind {
-		case provider.EventBytes:
+		case progress.Bytes:
 			if e.Bytes > seen[k] {
 				t.bytes.Add(ctx, e.Bytes-seen[k])
 			}
@@ -45,7 +43,7 @@ func (t *Telemetry) Progress(ctx context.Context, next func(provider.Event)) fun
 				counted[k] = true
 				t.packages.Add(ctx, 1, metric.WithAttributes(keyEvent.String(string(e.Kind))))
 			}
-			if e.Kind == provider.EventRestarted {
+			if e.Kind == progress.Restarted {
 				seen[k] = 0
 			}
 		}

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/transport/throttle"
 	"github.com/tofureg/tofureg/verify"
 
@@ -213,15 +214,15 @@ func TestProgress(t *testing.T) {
 	t.Parallel()
 	r := newRecorder(t)
 	ctx, span := r.Start(t.Context(), "download")
-	var passed []provider.EventKind
-	progress := r.Progress(ctx, func(e provider.Event) { passed = append(passed, e.Kind) })
+	var passed []progress.Kind
+	report := r.Progress(ctx, func(e progress.Event) { passed = append(passed, e.Kind) })
 	p := addrs.MustParseProvider("acme/alpha")
-	for _, e := range []provider.Event{
-		{Kind: provider.EventBytes}, {Kind: provider.EventBytes, Bytes: 10}, {Kind: provider.EventBytes, Bytes: 10},
-		{Kind: provider.EventRestarted}, {Kind: provider.EventBytes, Bytes: 5}, {Kind: provider.EventVerified}, {Kind: provider.EventInstalled},
+	for _, e := range []progress.Event{
+		{Kind: progress.Bytes}, {Kind: progress.Bytes, Bytes: 10}, {Kind: progress.Bytes, Bytes: 10},
+		{Kind: progress.Restarted}, {Kind: progress.Bytes, Bytes: 5}, {Kind: progress.Verified}, {Kind: progress.Installed},
 	} {
 		e.Provider = p
-		progress(e)
+		report(e)
 	}
 	telemetry.End(span, nil)
 	if len(passed) != 7 {

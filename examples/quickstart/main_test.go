@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/examples/program"
 	"github.com/tofureg/tofureg/examples/program/programtest"
 	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/testkit/regtest"
@@ -96,12 +97,12 @@ func TestPort(t *testing.T) {
 // and restarted transfers.
 func TestProgress(t *testing.T) {
 	t.Parallel()
-	events := []provider.Event{
-		{Kind: provider.EventBytes, Total: 2e6},
-		{Kind: provider.EventBytes, Bytes: 1e6, Total: 2e6},
-		{Kind: provider.EventResumed, Bytes: 1e6, Total: 2e6},
-		{Kind: provider.EventRestarted, Total: 2e6, Err: errors.New("it changed")},
-		{Kind: provider.EventBytes, Bytes: 3e6},
+	events := []progress.Event{
+		{Kind: progress.Bytes, Total: 2e6},
+		{Kind: progress.Bytes, Bytes: 1e6, Total: 2e6},
+		{Kind: progress.Resumed, Bytes: 1e6, Total: 2e6},
+		{Kind: progress.Restarted, Total: 2e6, Err: errors.New("it changed")},
+		{Kind: progress.Bytes, Bytes: 3e6},
 	}
 	const notes = "download   resumed at 1000000 bytes\n" +
 		"download   restarted at 0 bytes: it changed\n"

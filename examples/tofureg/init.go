@@ -50,7 +50,7 @@ func prepare(ctx context.Context, c *call) error {
 func (c *call) workdir(config *cliconfig.Config, path string) *workdir.Dir {
 	d := workdir.New(config, path)
 	d.Terraform, d.Environ = c.system.Terraform, c.system.Environ
-	d.Modules.Progress, d.Installer.Progress = c.moduleStep, c.providerStep
+	d.Modules.Progress, d.Installer.Progress = c.step, c.step
 	return d
 }
 

@@ -32,7 +32,7 @@ func lock(ctx context.Context, c *call) error {
 		return err
 	}
 	installer := config.Installer("")
-	installer.LockPlatforms, installer.Upgrade, installer.Progress = *on, *upgrade, c.providerStep
+	installer.LockPlatforms, installer.Upgrade, installer.Progress = *on, *upgrade, c.step
 	if *store != "" {
 		installer.Store = &hashstore.Dir{Path: *store}
 	}

@@ -27,8 +27,7 @@ import (
 
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/examples/program"
-	"github.com/tofureg/tofureg/module"
-	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/testkit/regtest"
 )
 
@@ -288,9 +287,9 @@ func TestProgress(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	c := &call{line: program.Line{W: &out, Terminal: true}, bytes: received{}}
-	c.moduleStep(module.Event{Kind: module.EventBytes, Dir: "m", Bytes: 5e5})
-	c.moduleStep(module.Event{Kind: module.EventStored, Dir: "m"})
-	c.providerStep(provider.Event{Kind: provider.EventInstalled})
+	c.step(progress.Event{Kind: progress.Bytes, Dir: "m", Bytes: 5e5})
+	c.step(progress.Event{Kind: progress.Stored, Dir: "m"})
+	c.step(progress.Event{Kind: progress.Installed})
 	const clear = "\r\x1b[K"
 	if want := clear + "0 packages, 0.5 of 0.5 MB" + clear + "1 packages, 0.5 of 0.5 MB" + clear + "2 packages, 0.5 of 0.5 MB"; out.String() != want {
 		t.Errorf("the terminal has\n%q, want\n%q", &out, want)

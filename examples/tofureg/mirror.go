@@ -47,7 +47,7 @@ func mirror(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	locked, options := &lockfile.File{}, mirrordir.AddOptions{Policy: config.Policy, Progress: c.providerStep}
+	locked, options := &lockfile.File{}, mirrordir.AddOptions{Policy: config.Policy, Progress: c.step}
 	var wants []mirrordir.Want
 	for p, constraint := range want {
 		if e, ok := old.Get(p); ok && (len(args) == 0 || constraint.Allows(e.Version)) {

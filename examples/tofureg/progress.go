@@ -3,36 +3,33 @@ package main
 import (
 	"fmt"
 
-	"github.com/tofureg/tofureg/module"
-	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/progress"
 )
 
-// moduleStep and providerStep show the progress: the packages that are done, and the bytes.
-func (c *call) moduleStep(e module.Event) {
-	switch e.Kind {
-	case module.EventBytes, module.EventRestarted:
-		c.bytes.set(e.Dir, e.Bytes, e.Total)
-	case module.EventStored:
-		c.done++
-	}
-	c.line.Show("%d packages, %s", c.done, c.bytes)
+// transfer is a package that arrives, of a provider or of a module.
+type transfer struct {
+	provider addrs.Provider
+	platform addrs.Platform
+	dir      string
 }
 
-func (c *call) providerStep(e provider.Event) {
+// step shows the progress: the packages that are done, and the bytes.
+func (c *call) step(e progress.Event) {
 	switch e.Kind {
-	case provider.EventBytes, provider.EventRestarted:
-		c.bytes.set(e.Provider, e.Bytes, e.Total)
-	case provider.EventInstalled, provider.EventHashed, provider.EventVerified:
+	case progress.Bytes, progress.Restarted:
+		c.bytes.set(transfer{e.Provider, e.Platform, e.Dir}, e.Bytes, e.Total)
+	case progress.Stored, progress.Installed, progress.Hashed, progress.Verified:
 		c.done++
 	}
 	c.line.Show("%d packages, %s", c.done, c.bytes)
 }
 
 // received are the bytes of several downloads, received and expected.
-type received map[any][2]int64
+type received map[transfer][2]int64
 
 // set replaces the bytes of a download. A total of 0 is unknown.
-func (b received) set(download any, bytes, total int64) {
+func (b received) set(download transfer, bytes, total int64) {
 	b[download] = [2]int64{bytes, max(bytes, total)}
 }
 

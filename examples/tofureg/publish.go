@@ -87,7 +87,7 @@ func (c *call) publishModule(ctx context.Context, registry *regdir.Registry, nam
 	if err != nil {
 		return c.wrong(err)
 	}
-	report, err := registry.PublishModule(ctx, m, version, at, module.Options{AllowLocal: true, Git: &module.Git{}, Progress: c.moduleStep})
+	report, err := registry.PublishModule(ctx, m, version, at, module.Options{AllowLocal: true, Git: &module.Git{}, Progress: c.step})
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package install_test
 import (
 	"errors"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/progress"
 	"testing"
 	"time"
 
@@ -50,17 +51,17 @@ func TestHeldVersions(t *testing.T) {
 	t.Parallel()
 	plain, ruled := aged()
 	required := requirements{alpha: addrs.MustParseProviderConstraint("~> 1.2")}
-	var events []provider.Event
-	progress := func(e provider.Event) {
-		if e.Kind == provider.EventHeld {
+	var events []progress.Event
+	report := func(e progress.Event) {
+		if e.Kind == progress.HeldBack {
 			events = append(events, e)
 		}
 	}
-	in := &install.Installer{Source: ruled, Dir: newDir(t), Platform: linux, Progress: progress}
+	in := &install.Installer{Source: ruled, Dir: newDir(t), Platform: linux, Progress: report}
 	wantHeld(t, "Plan", must.Get(in.Plan(t.Context(), required, nil))(t), "1.2.0", 1)
 	wantHeld(t, "Ensure", must.Get(in.Ensure(t.Context(), required, nil))(t), "1.2.0", 1)
 	on := []addrs.Platform{linux, addrs.MustParsePlatform("darwin_arm64")}
-	wantHeld(t, "Lock", must.Get((&install.Installer{Source: ruled, LockPlatforms: on, Progress: progress}).Lock(t.Context(), required, nil))(t), "1.2.0", 1)
+	wantHeld(t, "Lock", must.Get((&install.Installer{Source: ruled, LockPlatforms: on, Progress: report}).Lock(t.Context(), required, nil))(t), "1.2.0", 1)
 	if len(events) != 3 || events[0].Provider != alpha || events[0].Version.String() != "1.2.0" || len(events[0].Held) != 1 {
 		t.Errorf("the events are %+v", events)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/disktest"
 	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -35,8 +36,8 @@ func TestInstall(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{Files: map[string]string{"docs/": "", "docs/a.txt": "text", "LICENSE": "free"}, Deflate: true})
 	d := newDir(t)
-	var events []provider.Event
-	done := o.install(t, d, install.Options{Progress: func(e provider.Event) { events = append(events, e) }})
+	var events []progress.Event
+	done := o.install(t, d, install.Options{Progress: func(e progress.Event) { events = append(events, e) }})
 	wantNames(t, d.Path, home+"/LICENSE", home+"/docs/a.txt", home+"/"+program)
 	if done.Report.Trust != verify.Signed || done.Reused || done.Fetched == 0 || done.Link != "" {
 		t.Errorf("%+v", done)
@@ -63,7 +64,7 @@ func TestInstall(t *testing.T) {
 		t.Errorf("the lock file that the CLI takes: %v", err)
 	}
 	last := events[len(events)-1]
-	if last.Kind != provider.EventInstalled || last.Provider != alpha || last.Bytes != done.Fetched {
+	if last.Kind != progress.Installed || last.Provider != alpha || last.Bytes != done.Fetched {
 		t.Errorf("last event %+v", last)
 	}
 	for _, name := range []string{program, "docs"} {
@@ -93,12 +94,12 @@ func TestInstallTwice(t *testing.T) {
 	if !locked.Reused || locked.Fetched != 0 || locked.Report.Trust != verify.Accepted || len(o.reg.Requests()) != 0 {
 		t.Errorf("locked: %+v, %d requests", locked, len(o.reg.Requests()))
 	}
-	var last provider.Event
-	again := o.install(t, d, install.Options{Progress: func(e provider.Event) { last = e }})
+	var last progress.Event
+	again := o.install(t, d, install.Options{Progress: func(e progress.Event) { last = e }})
 	if !again.Reused || again.Fetched != first.Fetched || again.Report.Trust != verify.Signed || o.reg.Count(regtest.Archive) != 1 {
 		t.Errorf("not locked: %+v, %d requests", again, len(o.reg.Requests()))
 	}
-	if last.Kind != provider.EventReused {
+	if last.Kind != progress.Reused {
 		t.Errorf("last event %+v", last)
 	}
 	if is, err := os.Stat(first.Dir); err != nil || !os.SameFile(was, is) {

@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
@@ -54,7 +55,7 @@ type job struct {
 	source   provider.Source     // nil: offline
 	requests *semaphore.Weighted // bounds requests for documents
 	packages *provider.Limiter   // bounds packages that are received or hashed
-	report   func(provider.Event)
+	report   func(progress.Event)
 
 	// Of this provider.
 	s      *Selection
@@ -120,9 +121,9 @@ func (in *Installer) run(ctx context.Context, want Requirements, lock *lockfile.
 			}
 			exempt := j.s.From == FromOverride || j.s.From == FromReattached || j.s.From == FromBuiltIn
 			if j.s.Err != nil {
-				j.event(EventFailed, j.s.Err)
+				j.event(progress.Failed, j.s.Err)
 			} else if task == installing && !exempt {
-				j.event(provider.EventInstalled, nil)
+				j.event(progress.Installed, nil)
 			}
 		})
 	}
@@ -241,7 +242,7 @@ func (j *job) selectVersion(ctx context.Context) error {
 		return err
 	}
 	defer j.requests.Release(1)
-	j.event(provider.EventResolving, nil)
+	j.event(progress.Resolving, nil)
 	versions, err := j.source.ProviderVersions(ctx, p)
 	if err != nil {
 		return err
@@ -253,7 +254,11 @@ func (j *job) selectVersion(ctx context.Context) error {
 	}
 	j.s.Version, j.s.Locked = v, v == entry.Version
 	if j.s.Held = versions.HeldFor(c, j.need(), v); len(j.s.Held) > 0 {
-		j.report(provider.Event{Kind: provider.EventHeld, Provider: p, Version: v, Platform: j.platform, Held: j.s.Held})
+		e := progress.Event{Kind: progress.HeldBack, Provider: p, Version: v, Platform: j.platform}
+		for _, h := range j.s.Held {
+			e.Held = append(e.Held, progress.Held{Version: h.Release.Version, Until: h.Until})
+		}
+		j.report(e)
 	}
 	return nil
 }
@@ -354,7 +359,7 @@ func (j *job) install(ctx context.Context, f *found) (err error) {
 			return err
 		}
 	} else {
-		j.event(provider.EventReused, nil)
+		j.event(progress.Reused, nil)
 	}
 	pkg := &f.pkg.Package
 	if j.in.Cache != nil {
@@ -390,8 +395,8 @@ func (j *job) fetch(ctx context.Context) (*found, error) {
 		Policy: j.lockedPolicy(),
 		Copy:   j.in.Copy && j.in.Cache == nil, // Place copies from Cache
 		Sync:   j.in.TrustCache,                // all others hash what they find
-		Progress: func(e provider.Event) {
-			if e.Kind != provider.EventInstalled { // which comes after locking
+		Progress: func(e progress.Event) {
+			if e.Kind != progress.Installed { // which comes after locking
 				j.report(e)
 			}
 		},
@@ -447,8 +452,8 @@ func (j *job) failure(op string, err error) error {
 	return &failure.Error{Op: op, Subject: subject, Err: err}
 }
 
-func (j *job) event(kind provider.EventKind, err error) {
-	j.report(provider.Event{
+func (j *job) event(kind progress.Kind, err error) {
+	j.report(progress.Event{
 		Kind: kind, Provider: j.s.Provider, Version: j.s.Version, Platform: j.platform,
 		Bytes: j.s.Fetched, Total: j.s.Fetched, Err: err,
 	})

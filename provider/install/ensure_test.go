@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/progress"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -478,8 +479,8 @@ func TestEvents(t *testing.T) {
 		s.want[numbered(8)] = s.want[numbered(8)].And(constraintOf(fmt.Sprintf("!= 9.0.%d", i)))
 	}
 	busy := false
-	seen := map[addrs.Provider][]provider.EventKind{}
-	s.in.Progress = func(e provider.Event) {
+	seen := map[addrs.Provider][]progress.Kind{}
+	s.in.Progress = func(e progress.Event) {
 		if busy {
 			t.Error("two calls at once")
 		}
@@ -487,7 +488,7 @@ func TestEvents(t *testing.T) {
 		if e.Platform == s.in.Platform {
 			seen[e.Provider] = append(seen[e.Provider], e.Kind)
 		}
-		if (e.Kind == install.EventFailed) != (e.Err != nil) {
+		if (e.Kind == progress.Failed) != (e.Err != nil) {
 			t.Errorf("%+v", e)
 		}
 		busy = false
@@ -497,11 +498,11 @@ func TestEvents(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for p, kinds := range seen {
-		last := provider.EventInstalled
+		last := progress.Installed
 		if p == numbered(8) || p == numbered(9) {
-			last = install.EventFailed
+			last = progress.Failed
 		}
-		if kinds[0] != provider.EventResolving || kinds[len(kinds)-1] != last || slices.Contains(kinds[:len(kinds)-1], provider.EventInstalled) || last == provider.EventInstalled && !slices.Contains(kinds, provider.EventBytes) {
+		if kinds[0] != progress.Resolving || kinds[len(kinds)-1] != last || slices.Contains(kinds[:len(kinds)-1], progress.Installed) || last == progress.Installed && !slices.Contains(kinds, progress.Bytes) {
 			t.Errorf("%s: %v", p, kinds)
 		}
 	}
@@ -513,7 +514,7 @@ func TestEvents(t *testing.T) {
 	delete(s.want, numbered(9))
 	s.ensure(t, result.Lock)
 	for p, kinds := range seen {
-		if !slices.Equal(kinds, []provider.EventKind{provider.EventReused, provider.EventInstalled}) {
+		if !slices.Equal(kinds, []progress.Kind{progress.Reused, progress.Installed}) {
 			t.Errorf("again, %s: %v", p, kinds)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/internal/testing/archivetest"
 	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -479,8 +480,8 @@ func TestLockStoreFails(t *testing.T) {
 	lock := s.ensure(t, nil).Lock
 	s.in.Store = broken{}
 	told := 0
-	s.in.Progress = func(e provider.Event) {
-		if errors.Is(e.Err, errBroken) && e.Kind == provider.EventStoreFailed {
+	s.in.Progress = func(e progress.Event) {
+		if errors.Is(e.Err, errBroken) && e.Kind == progress.StoreFailed {
 			told++
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -20,7 +21,7 @@ type Options struct {
 	Policy verify.Policy // as in [provider.DownloadOptions]
 
 	// Progress, if not nil, is called for each step. Calls never overlap.
-	Progress func(provider.Event)
+	Progress func(progress.Event)
 
 	// Copy copies the package if pkg.Dir is set. If false, it is linked if the system permits.
 	Copy bool
@@ -41,7 +42,7 @@ type Options struct {
 // Errors are as of [provider.Download] and [Dir.Get]. They also wrap [failure.ErrArchive] for an archive that is
 // damaged or must not be unpacked, and [checksum.ErrIrregular] for links or devices in pkg.Dir.
 //
-// Calls for the same package, in any process, take turns ([provider.EventWaiting]). On Unix, a call that
+// Calls for the same package, in any process, take turns ([progress.Waiting]). On Unix, a call that
 // has waited reuses a download of the same user if its own policy accepts it.
 //
 // If pkg.Dir is set, Install links or copies this directory, and src may be nil. The policy must have
@@ -55,9 +56,9 @@ func (d *Dir) Install(ctx context.Context, src provider.Opener, pkg *provider.Pa
 		}
 		return nil, failure.Wrap("install", pkg.String(), err)
 	}
-	kind := provider.EventInstalled
+	kind := progress.Installed
 	if done.Reused {
-		kind = provider.EventReused
+		kind = progress.Reused
 	}
 	i.event(kind, done.Fetched)
 	return done, nil
@@ -92,7 +93,7 @@ func (i *installation) run(ctx context.Context) (*Installed, error) {
 	waited := false
 	part, done, err := i.at.stage(ctx, func() {
 		waited = true
-		i.event(provider.EventWaiting, 0)
+		i.event(progress.Waiting, 0)
 	})
 	if err != nil {
 		return nil, err
@@ -213,12 +214,12 @@ func (i *installation) fetch(ctx context.Context, part *fsx.PartDir) (*Installed
 	if err != nil {
 		return nil, err
 	}
-	i.event(provider.EventUnpacking, got.Size)
+	i.event(progress.Unpacking, got.Size)
 	report, n, err := i.examine(ctx, got, unpacking)
 	if err != nil {
 		return nil, failure.Wrap("verify", i.pkg.String(), err)
 	}
-	i.event(provider.EventVerified, got.Size)
+	i.event(progress.Verified, got.Size)
 	done, err := i.publish(ctx, part, "tree", n.Tree)
 	if err != nil {
 		return nil, err
@@ -270,9 +271,9 @@ func (i *installation) publish(ctx context.Context, part *fsx.PartDir, finished 
 	return &Installed{Package: *pkg, Reused: reused}, nil
 }
 
-func (i *installation) event(kind provider.EventKind, bytes int64) {
+func (i *installation) event(kind progress.Kind, bytes int64) {
 	if i.o.Progress != nil {
-		i.o.Progress(provider.Event{
+		i.o.Progress(progress.Event{
 			Kind: kind, Provider: i.pkg.Provider, Version: i.pkg.Version, Platform: i.pkg.Platform, Bytes: bytes, Total: bytes,
 		})
 	}

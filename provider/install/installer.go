@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
@@ -81,13 +82,10 @@ type Installer struct {
 	Parallel int    // maximum number of packages in progress; if 0 or less, 32
 
 	// Progress, if not nil, is called for each step. Calls never overlap. The last event of a provider is
-	// [provider.EventInstalled], also for a reused package, or [EventFailed]. After Plan, and of overridden
-	// and built-in providers, there is only EventFailed.
-	Progress func(provider.Event)
+	// [progress.Installed], also for a reused package, or [progress.Failed]. After Plan, and of overridden
+	// and built-in providers, there is only progress.Failed.
+	Progress func(progress.Event)
 }
-
-// EventFailed is the last event of a provider whose [Selection] has an Err.
-const EventFailed provider.EventKind = "failed"
 
 const defaultParallel = 32
 
@@ -126,7 +124,7 @@ func (in *Installer) Plan(ctx context.Context, want Requirements, lock *lockfile
 // hashes are all h1, the archive for one of the platforms must have one.
 //
 // The result, also beside an error, is like that of Ensure, without paths, with a report for each provider
-// and platform. The last events are a [provider.EventHashed] for each locked package, and an [EventFailed] for a
+// and platform. The last events are a [progress.Hashed] for each locked package, and an [progress.Failed] for a
 // provider that fails.
 func (in *Installer) Lock(ctx context.Context, want Requirements, lock *lockfile.File) (*Result, error) {
 	return in.run(ctx, want, lock, locking)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
@@ -212,6 +213,6 @@ func (j *job) unlocked(ctx context.Context, own []checksum.Hash) []addrs.Platfor
 // storeFailed reports the error of Installer.Store, which only costs time.
 func (j *job) storeFailed(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
-		j.event(provider.EventStoreFailed, err)
+		j.event(progress.StoreFailed, err)
 	}
 }

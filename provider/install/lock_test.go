@@ -3,13 +3,13 @@ package install_test
 import (
 	"errors"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/progress"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/testkit/regtest"
@@ -37,8 +37,8 @@ func TestLockLikeEnsure(t *testing.T) {
 	given := &lockfile.File{}
 	must.Do(t, given.Set(other))
 	hashed := map[addrs.Provider][]addrs.Platform{}
-	o := install.Installer{Progress: func(e provider.Event) {
-		if e.Kind == provider.EventHashed {
+	o := install.Installer{Progress: func(e progress.Event) {
+		if e.Kind == progress.Hashed {
 			hashed[e.Provider] = append(hashed[e.Provider], e.Platform)
 		}
 	}}
@@ -169,8 +169,8 @@ func TestLockFails(t *testing.T) {
 	must.Do(t, given.Set(lockfile.Entry{Provider: addrs.MustParseProvider("registry.terraform.io/hashicorp/random"), Version: v1}))
 	s.want[addrs.MustParseProvider("terraform.io/builtin/terraform")] = addrs.ProviderConstraint{}
 	var failed []addrs.Provider
-	o := install.Installer{Progress: func(e provider.Event) {
-		if e.Kind == install.EventFailed {
+	o := install.Installer{Progress: func(e progress.Event) {
+		if e.Kind == progress.Failed {
 			failed = append(failed, e.Provider)
 		}
 	}}

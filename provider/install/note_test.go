@@ -12,7 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/verify"
@@ -84,8 +84,8 @@ func TestNoteWhileWaiting(t *testing.T) {
 	for name, policy := range policies {
 		waiting.Add(1)
 		working.Go(func() {
-			done, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Policy: policy, Progress: func(e provider.Event) {
-				if e.Kind == provider.EventWaiting {
+			done, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Policy: policy, Progress: func(e progress.Event) {
+				if e.Kind == progress.Waiting {
 					waiting.Done()
 				}
 			}})
@@ -160,8 +160,8 @@ func waitingInstall(t *testing.T, o *offer, d *install.Dir) <-chan *install.Inst
 	t.Helper()
 	waiting, result := make(chan bool), make(chan *install.Installed, 1)
 	go func() {
-		done, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Progress: func(e provider.Event) {
-			if e.Kind == provider.EventWaiting {
+		done, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Progress: func(e progress.Event) {
+			if e.Kind == progress.Waiting {
 				close(waiting)
 			}
 		}})

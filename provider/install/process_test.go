@@ -29,7 +29,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/testkit/regtest"
@@ -204,7 +204,7 @@ func (r role) one(ctx context.Context, src *regclient.Client, name string) error
 	if err != nil {
 		return err
 	}
-	o := install.Options{Progress: func(e provider.Event) { fmt.Println(e.Kind, name, e.Bytes, e.Total) }}
+	o := install.Options{Progress: func(e progress.Event) { fmt.Println(e.Kind, name, e.Bytes, e.Total) }}
 	if r.Accept != nil {
 		o.Policy.Accept = checksum.NewSet(r.Accept[name]...)
 	}
@@ -271,7 +271,7 @@ func (s *fleetServer) watch(t *testing.T, cmd *exec.Cmd, lines *bufio.Scanner) {
 	var said []string
 	for lines.Scan() {
 		said = append(said, lines.Text())
-		if strings.HasPrefix(lines.Text(), string(provider.EventWaiting)+" ") {
+		if strings.HasPrefix(lines.Text(), string(progress.Waiting)+" ") {
 			s.waiting.Add(1)
 			s.check()
 		}
@@ -331,7 +331,7 @@ var (
 )
 
 // phases are the steps that a process reports and that the kills aim at in turn.
-var phases = []string{"ready", string(provider.EventBytes), string(provider.EventUnpacking), string(provider.EventVerified), string(provider.EventInstalled)}
+var phases = []string{"ready", string(progress.Bytes), string(progress.Unpacking), string(progress.Verified), string(progress.Installed)}
 
 // TestKill kills processes at random points. A kill leaves no partial or unverified package under
 // its final name, and the next install completes the directory and leaves nothing else.
@@ -427,16 +427,16 @@ func TestWaiting(t *testing.T) {
 	write(t, filepath.Dir(path), filepath.Base(path), "")
 	cli, _ := start(t, role{Hold: path})
 	waiting := make(chan struct{})
-	var kinds []provider.EventKind
-	progress := func(e provider.Event) {
-		if e.Kind == provider.EventWaiting {
+	var kinds []progress.Kind
+	report := func(e progress.Event) {
+		if e.Kind == progress.Waiting {
 			close(waiting)
 		}
 		kinds = append(kinds, e.Kind)
 	}
 	result := make(chan error)
 	go func() {
-		_, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Progress: progress})
+		_, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Progress: report})
 		result <- err
 	}()
 	<-waiting
@@ -445,7 +445,7 @@ func TestWaiting(t *testing.T) {
 	}
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	_, err := d.Install(ctx, o.src, o.pkg, install.Options{Progress: func(provider.Event) { cancel(cause) }})
+	_, err := d.Install(ctx, o.src, o.pkg, install.Options{Progress: func(progress.Event) { cancel(cause) }})
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
 		t.Errorf("cancelled: %v", err)
 	}
@@ -458,7 +458,7 @@ func TestWaiting(t *testing.T) {
 	if err := <-result; err != nil {
 		t.Error(err)
 	}
-	if kinds[0] != provider.EventWaiting || kinds[len(kinds)-1] != provider.EventInstalled {
+	if kinds[0] != progress.Waiting || kinds[len(kinds)-1] != progress.Installed {
 		t.Errorf("events %q", kinds)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/testkit/regtest"
 )
@@ -17,12 +17,12 @@ import (
 func TestSync(t *testing.T) {
 	t.Parallel()
 	// watch returns a function for Progress, and one that returns how many verified files were closed after writing.
-	watch := func(d *install.Dir, files ...string) (func(provider.Event), func() int) {
+	watch := func(d *install.Dir, files ...string) (func(progress.Event), func() int) {
 		fd := must.Get(unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC))(t)
 		t.Cleanup(func() { unix.Close(fd) })
-		start := func(e provider.Event) {
+		start := func(e progress.Event) {
 			for _, name := range files {
-				if e.Kind == provider.EventVerified {
+				if e.Kind == progress.Verified {
 					found := must.Get(filepath.Glob(staged(d, name)))(t)
 					must.Get(unix.InotifyAddWatch(fd, found[0], unix.IN_CLOSE_WRITE))(t)
 				}

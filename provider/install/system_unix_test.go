@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/testing/disktest"
 	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/testkit/regtest"
@@ -61,8 +62,8 @@ func TestLockFileStays(t *testing.T) {
 			second := make(chan error)
 			go func() {
 				_, err := d.Install(t.Context(), &held{o.src, func() error { close(working); return nil }}, o.pkg, install.Options{
-					Progress: func(e provider.Event) {
-						if e.Kind == provider.EventWaiting {
+					Progress: func(e progress.Event) {
+						if e.Kind == progress.Waiting {
 							close(waiting)
 						}
 					},

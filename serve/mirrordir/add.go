@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/stored"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
@@ -46,13 +47,10 @@ type AddOptions struct {
 	// ZHOnly computes no h1 of archives, unless Policy needs it.
 	ZHOnly bool
 
-	// Progress, if not nil, is called for the events of [provider.Receive], [EventKept], and
-	// [provider.EventVerified] for an added package. Calls never overlap.
-	Progress func(provider.Event)
+	// Progress, if not nil, is called for the events of [provider.Receive], [progress.Kept], and
+	// [progress.Verified] for an added package. Calls never overlap.
+	Progress func(progress.Event)
 }
-
-// EventKept means that [Mirror.Add] has kept an existing archive.
-const EventKept provider.EventKind = "kept"
 
 // defaultParallel is used if AddOptions.Parallel is not set.
 const defaultParallel = 8
@@ -157,7 +155,7 @@ type adder struct {
 	src      provider.Source
 	zhOnly   bool
 	slots    *semaphore.Weighted // one for each archive in work
-	progress func(provider.Event)
+	progress func(progress.Event)
 
 	mu     sync.Mutex
 	queues map[addrs.Provider]*queue
@@ -391,11 +389,11 @@ func (v *versionAdder) addPackage(ctx, late context.Context, platform addrs.Plat
 			return nil, err
 		}
 	}
-	kind := EventKept
+	kind := progress.Kept
 	if kept {
 		err = v.shareSums(t.report) // nil if the archive was not read
 	} else {
-		kind, err = provider.EventVerified, v.fetch(ctx, late, t, release)
+		kind, err = progress.Verified, v.fetch(ctx, late, t, release)
 	}
 	if err != nil {
 		return nil, err

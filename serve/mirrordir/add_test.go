@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/progress"
 	"maps"
 	"os"
 	"path/filepath"
@@ -104,8 +105,8 @@ func TestAgain(t *testing.T) {
 	m, dir, reg, client := filled(t)
 	before := snapshot(t, dir)
 	var kept atomic.Int32
-	fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.AddOptions{Progress: func(e provider.Event) {
-		if e.Kind == mirrordir.EventKept && e.Bytes > 0 {
+	fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.AddOptions{Progress: func(e progress.Event) {
+		if e.Kind == progress.Kept && e.Bytes > 0 {
 			kept.Add(1)
 		}
 	}})
@@ -570,8 +571,8 @@ func TestCancelled(t *testing.T) {
 	reason := errors.New("enough")
 	v3 := addrs.MustParseVersion("3.0.0")
 	done := 0
-	added, err := m.Add(ctx, client, wants(three, v3), mirrordir.AddOptions{Progress: func(e provider.Event) {
-		if e.Kind == provider.EventVerified {
+	added, err := m.Add(ctx, client, wants(three, v3), mirrordir.AddOptions{Progress: func(e progress.Event) {
+		if e.Kind == progress.Verified {
 			if done++; done == 2 {
 				cancel(reason)
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/stored"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -37,11 +38,8 @@ type CheckOptions struct {
 	Policy provider.Policies
 
 	// Progress, if not nil, is called for each archive that has been read. Calls never overlap.
-	Progress func(provider.Event)
+	Progress func(progress.Event)
 }
-
-// EventChecked means that [Mirror.Check] or [Mirror.Reindex] has read an archive.
-const EventChecked provider.EventKind = "checked"
 
 // CheckResult is the result of [Mirror.Check] or [Mirror.Reindex].
 type CheckResult struct {
@@ -117,7 +115,7 @@ type inspection struct {
 	m        *Mirror
 	options  CheckOptions
 	slots    *semaphore.Weighted // one for each archive that is read
-	progress func(provider.Event)
+	progress func(progress.Event)
 	found    findings
 }
 
@@ -345,7 +343,7 @@ func (c *inspection) checkArchive(ctx context.Context, a address, name string, l
 		return err
 	}
 	if !found.again {
-		c.progress(a.event(EventChecked, size))
+		c.progress(a.event(progress.Checked, size))
 	}
 	// Report only the first problem of an archive, since it explains the others.
 	switch {
@@ -590,7 +588,7 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 		if err != nil {
 			return listed{}, err
 		}
-		c.progress(a.event(EventChecked, size))
+		c.progress(a.event(progress.Checked, size))
 		if damaged != nil {
 			if !r.fresh && old.Revision != "" { // the record is damaged
 				if err := c.m.Store.Delete(ctx, at); err != nil {

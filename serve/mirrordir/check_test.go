@@ -13,7 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/serve/mirrordir"
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/verify"
@@ -37,8 +37,8 @@ func TestCheck(t *testing.T) {
 	wantGood(t, m)
 	before := snapshot(t, dir)
 	var read atomic.Int32
-	report := mustCheck(t, m, mirrordir.CheckOptions{Parallel: 2, Progress: func(e provider.Event) {
-		if e.Kind == mirrordir.EventChecked {
+	report := mustCheck(t, m, mirrordir.CheckOptions{Parallel: 2, Progress: func(e progress.Event) {
+		if e.Kind == progress.Checked {
 			read.Add(1)
 		}
 	}})
@@ -68,7 +68,7 @@ func TestTotals(t *testing.T) {
 	drop(recordOf(v2, linux))(t, dir)
 	drop(recordOf(v2, windows))(t, dir)
 	read := 0
-	o := mirrordir.CheckOptions{Progress: func(provider.Event) { read++ }}
+	o := mirrordir.CheckOptions{Progress: func(progress.Event) { read++ }}
 	checked := mustCheck(t, m, o)
 	if checked.Archives != 7 || read != 7 {
 		t.Errorf("Check: %+v, %d read", checked, read)

@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/internal/stored"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
@@ -97,8 +98,8 @@ func (a address) archive() string {
 }
 
 // event returns an event about an archive of this size.
-func (a address) event(kind provider.EventKind, size int64) provider.Event {
-	return provider.Event{Kind: kind, Provider: a.provider, Version: a.version, Platform: a.platform, Bytes: size, Total: size}
+func (a address) event(kind progress.Kind, size int64) progress.Event {
+	return progress.Event{Kind: kind, Provider: a.provider, Version: a.version, Platform: a.platform, Bytes: size, Total: size}
 }
 
 // finding returns a finding about the file of this name.

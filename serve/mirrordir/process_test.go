@@ -19,7 +19,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/testing/must"
-	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/serve/mirrordir"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/testkit/regtest"
@@ -90,7 +90,7 @@ func TestChild(t *testing.T) {
 	fmt.Println("\nready")
 	r := rand.New(rand.NewPCG(*addSeed, 1))
 	for range 1 + r.IntN(2) {
-		_, err := m.Add(t.Context(), client(fleetRegistry()), choose(r), mirrordir.AddOptions{Parallel: 1 + r.IntN(4), Progress: func(e provider.Event) {
+		_, err := m.Add(t.Context(), client(fleetRegistry()), choose(r), mirrordir.AddOptions{Parallel: 1 + r.IntN(4), Progress: func(e progress.Event) {
 			fmt.Println(e.Kind, e.Provider.Type(), e.Version, e.Platform, e.Bytes)
 		}})
 		must.Do(t, err)

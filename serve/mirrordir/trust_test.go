@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/storage"
 	"io"
 	"io/fs"
@@ -427,7 +428,7 @@ func TestContextEndsWithTheTransfer(t *testing.T) {
 	_, src := newRegistry(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := m.Add(ctx, src, wants(three[:1], v1), mirrordir.AddOptions{Progress: func(e provider.Event) {
+	_, err := m.Add(ctx, src, wants(three[:1], v1), mirrordir.AddOptions{Progress: func(e progress.Event) {
 		if e.Total > 0 && e.Bytes == e.Total {
 			cancel()
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -163,8 +164,11 @@ func List(ctx context.Context, prefix string, get func(token string) (*Page, err
 }
 
 // Download writes the objects with a prefix into dir, a directory, without the prefix in their names. The error wraps
-// [failure.ErrNotFound] if there is none, and [failure.ErrChanged] if an object has another size than in the list.
-func Download(ctx context.Context, dir, prefix string, limits checksum.Limits, get func(token string) (*Page, error), open func(Object) (io.ReadCloser, error)) error {
+// [failure.ErrNotFound] if there is none, and [failure.ErrChanged] if an object has another size than in the list. It
+// reports the bytes of all objects to report, which may be nil.
+func Download(ctx context.Context, dir, prefix string, limits checksum.Limits, report func(progress.Event), get func(token string) (*Page, error), open func(Object) (io.ReadCloser, error)) error {
+	meter := &progress.Meter{Report: report}
+	meter.Start(0)
 	root, err := fsx.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -196,7 +200,7 @@ func Download(ctx context.Context, dir, prefix string, limits checksum.Limits, g
 			if left -= o.Size; left < 0 {
 				return fmt.Errorf("%w: more than %d bytes in total", failure.ErrTooLarge, limits.Unpacked)
 			}
-			if err := write(ctx, root, name, o, open); err != nil {
+			if err := write(ctx, root, name, o, open, meter); err != nil {
 				return fmt.Errorf("object %.200q: %w", o.Name, fault.Printable(err))
 			}
 			files++
@@ -205,11 +209,12 @@ func Download(ctx context.Context, dir, prefix string, limits checksum.Limits, g
 	if files == 0 {
 		return fmt.Errorf("%q: %w", prefix, failure.ErrNotFound)
 	}
+	meter.Finish()
 	return nil
 }
 
 // write writes one object. Names cannot leave the root.
-func write(ctx context.Context, root *os.Root, name string, o Object, open func(Object) (io.ReadCloser, error)) error {
+func write(ctx context.Context, root *os.Root, name string, o Object, open func(Object) (io.ReadCloser, error), count io.Writer) error {
 	body, err := open(o)
 	if err != nil {
 		return err
@@ -222,7 +227,7 @@ func write(ctx context.Context, root *os.Root, name string, o Object, open func(
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(file, io.LimitReader(archive.Until(ctx, body), o.Size+1))
+	n, err := io.Copy(io.MultiWriter(file, count), io.LimitReader(archive.Until(ctx, body), o.Size+1))
 	if err == nil && n != o.Size {
 		err = fmt.Errorf("it is at least %d bytes, want %d: %w", n, o.Size, failure.ErrChanged)
 	}

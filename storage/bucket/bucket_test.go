@@ -63,7 +63,7 @@ func TestDownload(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "dir")
 		must.Do(t, os.Mkdir(dir, 0o755))
-		err := bucket.Download(t.Context(), dir, "m/", limits, pages(test.list, test.err), func(bucket.Object) (io.ReadCloser, error) {
+		err := bucket.Download(t.Context(), dir, "m/", limits, nil, pages(test.list, test.err), func(bucket.Object) (io.ReadCloser, error) {
 			return io.NopCloser(strings.NewReader("abc")), nil
 		})
 		if ok := test.want == nil && test.text == ""; ok != (err == nil) || test.want != nil && !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.text) {
@@ -96,7 +96,7 @@ func TestDownloadNames(t *testing.T) {
 	} {
 		dir, opened := t.TempDir(), 0
 		list := [][]bucket.Object{{{Name: "m/" + test.name, Size: 1}}}
-		err := bucket.Download(t.Context(), dir, "m/", checksum.Limits{}.Effective(), pages(list, nil), func(bucket.Object) (io.ReadCloser, error) {
+		err := bucket.Download(t.Context(), dir, "m/", checksum.Limits{}.Effective(), nil, pages(list, nil), func(bucket.Object) (io.ReadCloser, error) {
 			opened++
 			return io.NopCloser(strings.NewReader("a")), nil
 		})
@@ -108,7 +108,7 @@ func TestDownloadNames(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	list := [][]bucket.Object{{{Name: "m/a", Size: 1}, {Name: "m/b", Size: 1}}}
 	dir := t.TempDir()
-	err := bucket.Download(ctx, dir, "m/", checksum.Limits{}.Effective(), pages(list, nil), func(bucket.Object) (io.ReadCloser, error) {
+	err := bucket.Download(ctx, dir, "m/", checksum.Limits{}.Effective(), nil, pages(list, nil), func(bucket.Object) (io.ReadCloser, error) {
 		cancel()
 		return io.NopCloser(strings.NewReader("a")), nil
 	})
@@ -220,7 +220,7 @@ func TestEnds(t *testing.T) {
 		return &bucket.Page{Objects: []bucket.Object{{Name: "x", Size: 1}}}, nil
 	}
 	_, listed := bucket.List(ctx, "", page)
-	downloaded := bucket.Download(ctx, t.TempDir(), "", checksum.Limits{}.Effective(), page, func(bucket.Object) (io.ReadCloser, error) {
+	downloaded := bucket.Download(ctx, t.TempDir(), "", checksum.Limits{}.Effective(), nil, page, func(bucket.Object) (io.ReadCloser, error) {
 		t.Error("an object is opened")
 		return nil, io.EOF
 	})
