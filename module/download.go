@@ -65,7 +65,7 @@ type Options struct {
 
 // Download fetches one package into the directory r.Dir: it asks src for a version and the location, unpacks
 // the files into a staging directory .tofureg-* beside r.Dir, verifies r.H1, and moves them to r.Dir. A
-// later download beside it removes the staging directory of a killed process.
+// later download to r.Dir removes the staging directory of a killed process, if at most eight were at work on it.
 //
 // R.Dir must not be "." or "..". Missing directories above it are created. If it is not an empty directory, the
 // error is ErrOccupied before any request, unless o.Replace is set. Of concurrent calls with the same Dir and without

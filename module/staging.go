@@ -21,7 +21,7 @@ import (
 )
 
 // staging is a staging directory beside the target. The complete package is renamed from it. If
-// the process is killed, the next download beside it removes it.
+// the process is killed, the next download to the target removes it.
 type staging struct {
 	o      Options
 	want   checksum.Hash   // Request.H1
@@ -51,7 +51,7 @@ func newStaging(ctx context.Context, dir string, want checksum.Hash, o Options, 
 	s := &staging{o: o, want: want, limits: o.Limits.Effective(), dir: dir, target: target, xz: xz}
 	beside := filepath.Dir(target)
 	if err = os.MkdirAll(beside, 0o755); err == nil {
-		s.part, err = fsx.CreatePartDir(beside)
+		s.part, err = fsx.CreatePartDir(ctx, target)
 	}
 	if err != nil {
 		s.unwritable = err
@@ -61,11 +61,10 @@ func newStaging(ctx context.Context, dir string, want checksum.Hash, o Options, 
 		}
 		there.root.Close()
 	}
-	fsx.SweepParts(ctx, beside)
 	return s, nil
 }
 
-// discard removes the staging directory. If ctx has ended, the next sweep removes the rest.
+// discard removes the staging directory. If ctx has ended, the next download to the target removes the rest.
 func (s *staging) discard(ctx context.Context) {
 	if s.part != nil {
 		s.part.Discard(ctx)

@@ -68,10 +68,10 @@ type Event struct {
 	Held []Held // of HeldBack: versions newer than Version that would fit, newest first
 }
 
-// Held is a version that is held back until a time; zero if that is unknown.
+// Held is a version that is held back.
 type Held struct {
-	Version addrs.Version
-	Until   time.Time
+	Version addrs.Version // newer than the selected one
+	Until   time.Time     // when it will be listed; zero if that is unknown
 }
 
 // A Meter counts the bytes of a package and reports them, about ten times a second. A [github.com/tofureg/tofureg/module.Fetcher]

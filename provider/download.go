@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -30,6 +29,10 @@ type DownloadOptions struct {
 // Download fetches the archive of pkg, verifies it by o.Policy and stores it as the file path, whose
 // directory must exist. If Download fails, path is unchanged.
 //
+// The archive arrives in a file beside path whose name starts with ".tofureg-". When Download returns, also after ctx has
+// ended, that is gone and nothing runs. Of a killed process it stays until the next Download to path; names beside
+// other paths are not looked at. Of more than eight killed at the same time, the others stay.
+//
 // Download replaces a file or symbolic link, and refuses a directory, device or pipe. It does not check the
 // content of the archive.
 //
@@ -45,7 +48,6 @@ func Download(ctx context.Context, src Opener, pkg *Package, path string, o Down
 		return nil, failure.Wrap("store", pkg.String(), err)
 	}
 	defer f.Discard()
-	fsx.SweepParts(ctx, filepath.Dir(path))
 	got, err := Receive(ctx, src, pkg, f, ReceiveOptions{Policy: o.Policy, Progress: o.Progress})
 	if err != nil {
 		return nil, err

@@ -6,8 +6,8 @@
 //	_, err = io.Copy(p, r)
 //	err = p.Commit()
 //
-// A new file is written beside its target under a random name, synced, renamed to the target, and
-// the directory is synced. Files that a killed process leaves start with [TempPrefix]; [SweepParts]
+// A new file is written beside its target under a name of its own, synced, renamed to the target, and
+// the directory is synced. Files that a killed process leaves start with [TempPrefix]; the next part of the target, or [SweepParts],
 // removes them. A [Lock] coordinates processes that share a directory.
 package fsx
 
@@ -17,7 +17,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
 
@@ -55,7 +54,7 @@ func (p *Part) writeAll(data []byte) error {
 	return p.Commit()
 }
 
-// Update replaces the file at target by data, and sweeps the directory as [SweepParts] does. An existing
+// Update replaces the file at target by data, as [CreatePart] does. An existing
 // file keeps its mode, a new one has mode 0644 less the umask. Nothing happens if the first max+1 bytes
 // of an existing file are data, or keep returns true for them, or for nil if there is no file.
 func Update(target string, data []byte, max int64, keep func(old []byte) bool) error {
@@ -74,7 +73,6 @@ func Update(target string, data []byte, max int64, keep func(old []byte) bool) e
 		return err
 	}
 	defer p.Discard()
-	SweepParts(context.Background(), filepath.Dir(target))
 	if existing { // undo the umask
 		if err := p.Chmod(perm); err != nil {
 			return err

@@ -217,7 +217,7 @@ func TestErrorsNameTheDirectory(t *testing.T) {
 			return err
 		},
 		"CreatePartDir": func(dir string) error {
-			_, err := fsx.CreatePartDir(dir)
+			_, err := fsx.CreatePartDir(t.Context(), filepath.Join(dir, "x"))
 			return err
 		},
 		"WriteFile": func(dir string) error { return fsx.WriteFile(filepath.Join(dir, "x"), nil, 0o600) },

@@ -111,7 +111,7 @@ func TestPartDirWithoutLock(t *testing.T) {
 		assign(&none.Cur, next.Fd())
 		next.Close()
 		must.Do(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
-		d, err := fsx.CreatePartDir(dir)
+		d, err := fsx.CreatePartDir(t.Context(), filepath.Join(dir, "x"))
 		must.Do(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
 		if !errors.Is(err, syscall.EMFILE) {
 			t.Errorf("%+v, %v; want EMFILE", d, err)

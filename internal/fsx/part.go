@@ -3,6 +3,8 @@ package fsx
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -17,6 +19,7 @@ const (
 	partSuffix = ".part" // ends the names of parts
 	partLock   = "lock"  // the locked file in a PartDir
 	partTries  = 100     // attempts to create a part while other processes sweep
+	partSlots  = 8       // names of the parts of one target
 )
 
 // ErrNotAFile: the file is not a regular file. A target to replace may also be a symbolic link.
@@ -27,18 +30,51 @@ func partName() string {
 	return TempPrefix + strconv.FormatUint(rand.Uint64(), 36) + partSuffix
 }
 
-// isPartName reports whether partName can return name.
+// slotName returns one of the names of the parts of a target, which ends with a slash for a PartDir. A killed process leaves such a part, which the next
+// process takes over, so that nobody must read the directory, which can be large.
+func slotName(target string, slot int) string {
+	sum := sha256.Sum256([]byte(target))
+	return TempPrefix + hex.EncodeToString(sum[:12]) + strconv.Itoa(slot) + partSuffix
+}
+
+// deadName returns the name under which a PartDir is removed, so that its own name is free.
+func deadName(slot string) string { return strings.TrimSuffix(slot, partSuffix) + "x" + partSuffix }
+
+// sweepSlots removes the parts of a target whose process has ended.
+func sweepSlots(ctx context.Context, root *os.Root, target string) {
+	for i := range partSlots {
+		slot := slotName(target, i)
+		for _, name := range []string{slot, deadName(slot)} {
+			info, err := root.Lstat(name)
+			switch {
+			case err != nil:
+			case name != slot && info.IsDir():
+				_ = RemoveTree(ctx, root, name)
+			case info.IsDir():
+				sweepDir(ctx, root, name, deadName(slot))
+			case info.Mode().IsRegular():
+				sweepFile(root, name)
+			}
+		}
+	}
+}
+
+// isPartName reports whether partName or slotName can return name.
 func isPartName(name string) bool {
 	middle, ok := strings.CutPrefix(name, TempPrefix)
 	middle, ok2 := strings.CutSuffix(middle, partSuffix)
 	return ok && ok2 && middle != "" && strings.Trim(middle, "0123456789abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// newPart creates a file, or a directory with a lock file, under a random name in a directory of root.
-// It returns the name and the locked file, which is not locked if the file system has no locks.
-func newPart(root *os.Root, dir string, perm fs.FileMode, isDir bool) (name string, f *os.File, err error) {
-	for range partTries {
+// newPart creates a file, or a directory with a lock file, in a directory of root, under a random name or, if target is
+// not empty and fewer than partSlots parts of it are in use, under one of its names. It returns the name and the locked
+// file, which is not locked if the file system has no locks.
+func newPart(root *os.Root, dir, target string, perm fs.FileMode, isDir bool) (name string, f *os.File, err error) {
+	for try := range partTries {
 		name = filepath.Join(dir, partName())
+		if target != "" && try < partSlots {
+			name = slotName(target, try)
+		}
 		locked, mode := name, perm
 		if isDir {
 			err = root.Mkdir(name, perm)
@@ -68,10 +104,7 @@ func newPart(root *os.Root, dir string, perm fs.FileMode, isDir bool) (name stri
 		if there, err := isAt(f, root.Stat, locked); hasLock && err == nil && there {
 			return name, f, nil
 		}
-		if !isDir { // the holder of its lock removes a directory
-			root.Remove(name)
-		}
-		f.Close()
+		f.Close() // the holder of its lock removes it
 	}
 	return "", nil, creating(filepath.Join(root.Name(), dir), cmp.Or(err, fs.ErrExist))
 }
@@ -92,6 +125,10 @@ type Part struct {
 // It refuses a target that is a directory, device, pipe or socket with ErrNotAFile. If target is a
 // symbolic link, Commit replaces the link and not its target. If the file system has no locks, the
 // part is not locked, and no process sweeps.
+//
+// The names of the first eight parts of a target are fixed. CreatePart removes those whose process has ended, and looks
+// at no other name in the directory. What stays are at most eight parts of a target that nobody writes again, and parts
+// of killed processes beyond eight at a time, until [SweepParts].
 func CreatePart(target string, perm fs.FileMode) (*Part, error) {
 	dir, name := filepath.Split(target)
 	if name == "" {
@@ -103,7 +140,8 @@ func CreatePart(target string, perm fs.FileMode) (*Part, error) {
 	}
 	var p *Part
 	if err = replaceable(root, name); err == nil { // before work is wasted
-		p, err = CreatePartIn(root, ".", perm)
+		sweepSlots(context.Background(), root, name)
+		p, err = createPart(root, ".", name, perm)
 	}
 	if err != nil {
 		root.Close()
@@ -116,7 +154,11 @@ func CreatePart(target string, perm fs.FileMode) (*Part, error) {
 // CreatePartIn creates a file in a directory of root, which must stay open until Discard.
 // [Part.PublishAs] gives it a name in root.
 func CreatePartIn(root *os.Root, dir string, perm fs.FileMode) (*Part, error) {
-	name, f, err := newPart(root, dir, perm, false)
+	return createPart(root, dir, "", perm)
+}
+
+func createPart(root *os.Root, dir, target string, perm fs.FileMode) (*Part, error) {
+	name, f, err := newPart(root, dir, target, perm, false)
 	if err != nil {
 		return nil, err
 	}
@@ -192,30 +234,39 @@ func (p *Part) Discard() {
 type PartDir struct {
 	root  *os.Root
 	owned bool // close root with the directory
+	slot  bool // others can use the name again
 	name  string
 	lock  *os.File
 }
 
-// CreatePartDir creates a directory with mode 0700 in dir and locks its file "lock". If the file
-// system has no locks, the directory is not locked, and no process sweeps.
-func CreatePartDir(dir string) (*PartDir, error) {
-	root, err := OpenRoot(dir)
+// CreatePartDir creates a directory with mode 0700 beside target and locks its file "lock". If the file
+// system has no locks, the directory is not locked, and no process sweeps. What was left of the target, and what
+// stays, is as with [CreatePart].
+func CreatePartDir(ctx context.Context, target string) (*PartDir, error) {
+	dir, target := filepath.Split(target)
+	target += "/"
+	root, err := OpenRoot(cmp.Or(dir, "."))
 	if err != nil {
-		return nil, creating(dir, err)
+		return nil, creating(filepath.Clean(dir), err)
 	}
-	d, err := CreatePartDirIn(root, ".", 0o700)
+	sweepSlots(ctx, root, target)
+	d, err := createPartDir(root, ".", target, 0o700)
 	if err != nil {
 		root.Close()
 		return nil, err
 	}
-	d.owned = true
+	d.owned, d.slot = true, true
 	return d, nil
 }
 
 // CreatePartDirIn is [CreatePartDir] for a directory of root, which must stay open until Discard. The
 // new directory gets the mode perm less the umask.
 func CreatePartDirIn(root *os.Root, dir string, perm fs.FileMode) (*PartDir, error) {
-	name, lock, err := newPart(root, dir, perm, true)
+	return createPartDir(root, dir, "", perm)
+}
+
+func createPartDir(root *os.Root, dir, target string, perm fs.FileMode) (*PartDir, error) {
+	name, lock, err := newPart(root, dir, target, perm, true)
 	if err != nil {
 		return nil, err
 	}
@@ -229,10 +280,20 @@ func (d *PartDir) Name() string { return d.name }
 func (d *PartDir) Path() string { return filepath.Join(d.root.Name(), d.name) }
 
 // Discard removes the directory with its content, as [RemoveTree] does. What is left if ctx has ended
-// is removed by [SweepParts].
+// is removed by [SweepParts], or with the next part of the target.
 func (d *PartDir) Discard(ctx context.Context) {
+	if runtime.GOOS == "windows" { // which renames no directory with an open file
+		d.lock.Close()
+	}
+	name := d.name
+	if d.slot { // its name is free for others before it is unlocked
+		if name = deadName(d.name); d.root.Rename(d.name, name) != nil { // that of another is being removed
+			name = partName()
+			d.root.Rename(d.name, name)
+		}
+	}
 	d.lock.Close()
-	_ = RemoveTree(ctx, d.root, d.name)
+	_ = RemoveTree(ctx, d.root, name)
 	if d.owned {
 		d.root.Close()
 	}
@@ -266,7 +327,7 @@ func SweepPartsIn(ctx context.Context, root *os.Root, dir string) {
 				return
 			case !isPartName(e.Name()):
 			case e.IsDir():
-				sweepDir(ctx, root, name)
+				sweepDir(ctx, root, name, filepath.Join(dir, partName()))
 			case e.Type().IsRegular():
 				sweepFile(root, name)
 			}
@@ -283,14 +344,18 @@ func sweepFile(root *os.Root, name string) {
 		return
 	}
 	defer f.Close()
-	if locked, err := TryLock(f); err == nil && locked {
+	if locked, err := TryLock(f); err != nil || !locked {
+		return
+	}
+	if there, err := isAt(f, root.Stat, name); err == nil && there { // not a new one with the same name
 		_ = root.Remove(name) // if its process has not locked it yet, that creates another
 	}
 }
 
 // sweepDir removes a directory whose lock file is unlocked or missing. A process that has just
-// created the directory then finds the lock taken, or no directory, and creates another.
-func sweepDir(ctx context.Context, root *os.Root, name string) {
+// created the directory then finds the lock taken, or no directory, and creates another. The directory is removed under
+// the name dead.
+func sweepDir(ctx context.Context, root *os.Root, name, dead string) {
 	part, err := OpenRootIn(root, name)
 	if err != nil {
 		return
@@ -307,6 +372,9 @@ func sweepDir(ctx context.Context, root *os.Root, name string) {
 	if locked, err := TryLock(f); err != nil || !locked {
 		return
 	}
+	if there, err := isAt(f, root.Stat, filepath.Join(name, partLock)); err != nil || !there {
+		return // a new directory has the name
+	}
 	if runtime.GOOS == "windows" {
 		// A directory with an open file cannot be renamed. That is so again if its process opens
 		// the lock file now.
@@ -314,7 +382,7 @@ func sweepDir(ctx context.Context, root *os.Root, name string) {
 		part.Close()
 	}
 	// Rename first: its process could create the lock file again while the rest is removed.
-	if dead := filepath.Join(filepath.Dir(name), partName()); root.Rename(name, dead) == nil {
+	if root.Rename(name, dead) == nil {
 		_ = RemoveTree(ctx, root, dead)
 	}
 }

@@ -56,7 +56,7 @@ func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	live := must.Get(fsx.CreatePart(filepath.Join(dir, "file"), 0o600))(t)
 	defer live.Discard()
-	liveDir := must.Get(fsx.CreatePartDir(dir))(t)
+	liveDir := must.Get(fsx.CreatePartDir(t.Context(), filepath.Join(dir, "x")))(t)
 	defer liveDir.Discard(t.Context())
 	must.Do(t, os.MkdirAll(filepath.Join(liveDir.Path(), "tree1", "deep"), 0o755))
 	dead := must.Get(fsx.CreatePart(filepath.Join(dir, "file"), 0o600))(t)
@@ -111,6 +111,87 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// TestSlots: a part of a target takes the place of the first eight that dead processes have left of it. What stays are those
+// beyond eight at a time, and those of other targets, since nobody reads the directory.
+func TestSlots(t *testing.T) {
+	t.Parallel()
+	count := func(dir string) int { return len(must.Get(os.ReadDir(dir))(t)) }
+	for kind, create := range map[string]func(target string) (die, discard func()){
+		"file": func(target string) (die, discard func()) {
+			p := must.Get(fsx.CreatePart(target, 0o600))(t)
+			must.Get(p.WriteString("secret"))(t)
+			return func() { p.Close() }, p.Discard
+		},
+		"directory": func(target string) (die, discard func()) {
+			d := must.Get(fsx.CreatePartDir(t.Context(), target))(t)
+			must.Do(t, os.MkdirAll(filepath.Join(d.Path(), "tree", "deep"), 0o700))
+			return d.Die, func() { d.Discard(t.Context()) }
+		},
+	} {
+		dir := t.TempDir()
+		var dies []func()
+		for range 9 {
+			die, discard := create(filepath.Join(dir, "target"))
+			dies = append(dies, die)
+			defer discard()
+		}
+		other, discard := create(filepath.Join(dir, "other"))
+		defer discard()
+		other()
+		if n := count(dir); n != 10 {
+			t.Errorf("%s: %d parts of living processes, want 10", kind, n)
+		}
+		for _, die := range dies {
+			die()
+		}
+		_, discard = create(filepath.Join(dir, "target"))
+		if n := count(dir); n != 3 {
+			t.Errorf("%s: with a new part there are %d, want 3", kind, n)
+		}
+		discard()
+		if n := count(dir); n != 2 {
+			t.Errorf("%s: after it there are %d, want the ninth and that of another target", kind, n)
+		}
+	}
+}
+
+// TestSlotsSpareTheLiving: goroutines write one target, and none loses its part.
+func TestSlotsSpareTheLiving(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	target := filepath.Join(dir, "target")
+	var makers sync.WaitGroup
+	for range 4 {
+		makers.Go(func() {
+			for range 50 {
+				p, err := fsx.CreatePart(target, 0o600)
+				if err == nil {
+					_, err = p.WriteString("x")
+					err = errors.Join(err, p.PublishAs("target"))
+					p.Discard()
+				}
+				if err != nil {
+					t.Errorf("a part: %v", err)
+				}
+				d, err := fsx.CreatePartDir(t.Context(), target)
+				if err != nil {
+					t.Errorf("a directory: %v", err)
+					return
+				}
+				if err := os.WriteFile(filepath.Join(d.Path(), "x"), nil, 0o600); err != nil {
+					t.Errorf("a file in the directory: %v", err)
+				}
+				if err := os.Remove(filepath.Join(d.Path(), "x")); err != nil {
+					t.Errorf("the file in the directory: %v", err)
+				}
+				d.Discard(t.Context())
+			}
+		})
+	}
+	makers.Wait()
+	wantNames(t, dir, "target")
+}
+
 // TestSweepSparesTheLiving: goroutines create files and directories while others sweep.
 func TestSweepSparesTheLiving(t *testing.T) {
 	t.Parallel()
@@ -141,7 +222,7 @@ func TestSweepSparesTheLiving(t *testing.T) {
 				if err := p.Commit(); err != nil {
 					t.Error(err)
 				}
-				d, err := fsx.CreatePartDir(dir)
+				d, err := fsx.CreatePartDir(t.Context(), filepath.Join(dir, "x"))
 				if err != nil {
 					t.Error(err)
 					return

@@ -24,7 +24,7 @@ var puts = map[string]func(d *fsx.PartDir, made, target string, may func(fs.File
 // put makes a directory with one file and puts it at target, in the way how.
 func put(t *testing.T, how, target, content string, may func(fs.FileInfo) error) (replaced bool, err error) {
 	t.Helper()
-	d := must.Get(fsx.CreatePartDir(filepath.Dir(target)))(t)
+	d := must.Get(fsx.CreatePartDir(t.Context(), target))(t)
 	defer d.Discard(t.Context())
 	made := filepath.Join(d.Path(), "made")
 	must.Do(t, os.Mkdir(made, 0o755))
@@ -79,7 +79,7 @@ func TestPutFails(t *testing.T) {
 		dir := t.TempDir()
 		target := filepath.Join(dir, "target")
 		must.Get(put(t, how, target, "old", nil))(t)
-		d := must.Get(fsx.CreatePartDir(dir))(t)
+		d := must.Get(fsx.CreatePartDir(t.Context(), filepath.Join(dir, "x")))(t)
 		_, err := f(d, "none", "target", nil)
 		d.Discard(t.Context())
 		if e, ok := errors.AsType[*fs.PathError](err); !ok || e.Path != target || !errors.Is(err, fs.ErrNotExist) {

@@ -131,7 +131,7 @@ func TestDiscardEnds(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	dir := t.TempDir()
-	d := must.Get(fsx.CreatePartDir(dir))(t)
+	d := must.Get(fsx.CreatePartDir(t.Context(), filepath.Join(dir, "x")))(t)
 	all := fill(t, d.Path(), 500)
 	d.Discard(ended)
 	left := count(t, dir)

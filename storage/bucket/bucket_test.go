@@ -95,14 +95,15 @@ func TestDownloadNames(t *testing.T) {
 		"a placeholder":     {"a/../", failure.ErrArchive},
 	} {
 		dir, opened := t.TempDir(), 0
+		var last progress.Event
 		list := [][]bucket.Object{{{Name: "m/" + test.name, Size: 1}}}
-		err := bucket.Download(t.Context(), dir, "m/", checksum.Limits{}.Effective(), nil, pages(list, nil), func(bucket.Object) (io.ReadCloser, error) {
+		err := bucket.Download(t.Context(), dir, "m/", checksum.Limits{}.Effective(), func(e progress.Event) { last = e }, pages(list, nil), func(bucket.Object) (io.ReadCloser, error) {
 			opened++
 			return io.NopCloser(strings.NewReader("a")), nil
 		})
 		entries := must.Get(os.ReadDir(dir))(t)
-		if refused := test.want != nil; !errors.Is(err, test.want) || refused != (opened == 0) || refused != (len(entries) == 0) {
-			t.Errorf("%s: Download: %v, opened %d objects and made %v; want %v", name, err, opened, entries, test.want)
+		if refused := test.want != nil; !errors.Is(err, test.want) || refused != (opened == 0) || refused != (len(entries) == 0) || !refused && (last.Kind != progress.Bytes || last.Bytes != 1 || last.Total != 1) {
+			t.Errorf("%s: last event %+v, want 1 byte of 1; Download: %v, opened %d objects and made %v; want %v", name, last, err, opened, entries, test.want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
