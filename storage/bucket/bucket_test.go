@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/storage/bucket"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
