@@ -404,6 +404,9 @@ func TestReportText(t *testing.T) {
 		{verify.Policy{AllowUnchecked: true}, p.with(empty), false, "unchecked"},
 	} {
 		r, err := p.check(tt.policy, tt.ev)
+		if err == nil && r.SignedBy != nil && !strings.Contains(tt.want, r.SignedBy.String()) {
+			t.Errorf("the signature is %q, the report %q", r.SignedBy, r)
+		}
 		if err != nil || r.String() != tt.want || r.SignedBy != nil && r.SignedBy.Pinned != tt.pinned {
 			t.Errorf("%+v: %q, %v; want %q", tt.policy, r, err, tt.want)
 		}

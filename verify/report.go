@@ -87,10 +87,8 @@ func (r *Report) String() string {
 		rest := *r
 		rest.BuiltBy = nil
 		return strings.TrimSuffix(rest.String()+", built from "+r.BuiltBy.Repository+" at "+r.BuiltBy.Ref, " at ")
-	case r.SignedBy != nil && r.SignedBy.Pinned:
-		return "signed by key " + r.SignedBy.KeyID + ", which is pinned"
 	case r.SignedBy != nil:
-		return "signed by key " + r.SignedBy.KeyID + ", which the source lists"
+		return "signed by " + r.SignedBy.String()
 	case r.Trust == Accepted:
 		return "accepted by its hash"
 	case r.Trust == Checked:

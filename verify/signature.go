@@ -35,6 +35,17 @@ type Signature struct {
 	Weak    bool `json:"weak,omitempty"`    // accepted by Policy.AllowWeak
 }
 
+// String returns, for example, "key 0C0AF313E5FD9F80, which the source lists".
+func (s *Signature) String() string {
+	switch {
+	case s == nil:
+		return "no key"
+	case s.Pinned:
+		return "key " + s.KeyID + ", which is pinned"
+	}
+	return "key " + s.KeyID + ", which the source lists"
+}
+
 // CheckSignature verifies that sig, binary or armored, is a detached OpenPGP signature of doc by one of
 // keys, at the time at; the zero time means now. Of several signatures, one valid one suffices.
 //
