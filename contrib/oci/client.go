@@ -91,8 +91,9 @@ func (c *Client) repository(address string) (*remote.Repository, error) {
 	var has atomic.Bool
 	r := &remote.Repository{
 		Reference: ref, TagListMaxPages: maxPages, MaxMetadataBytes: MaxManifest + 1,
-		Client: &auth.Client{Client: c.http(&has), Credential: c.credential(ref, &has), Cache: auth.NewCache()},
+		Client: uploader{&auth.Client{Client: c.http(&has), Credential: c.credential(ref, &has), Cache: auth.NewCache()}},
 	}
+	_ = r.SetReferrersCapability(true) // indexes of referrers in tags are not for us to keep
 	if len(c.repos) == maxRepos {
 		c.repos = slices.Delete(c.repos, 0, 1)
 	}

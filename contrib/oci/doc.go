@@ -1,5 +1,6 @@
 // Package oci installs providers and modules from OCI registries, as OpenTofu does: with the method oci_mirror of the
-// CLI configuration, and from module locations oci://HOST/NAME. It is experimental.
+// CLI configuration, and from module locations oci://HOST/NAME. It also pushes them there: see
+// [Client.PushProvider] and [Client.PushModule]. It is experimental.
 //
 //	config, err := cliconfig.Load(ctx, cliconfig.Host())
 //	if err != nil {
@@ -36,6 +37,8 @@
 //     this process. They are asked for the host, as Docker asks, then for its URL, as OpenTofu
 //     asks. The credential of docker.io is also found as https://index.docker.io/v1/, and is sent to
 //     registry-1.docker.io; OpenTofu sends none there.
+//   - An upload has the limits in time of a download: Idle of [Client.Transport] is also the time
+//     for the answer after the last byte.
 //
 // This package is a separate Go module. It adds 3 modules (oras-go, image-spec, go-digest) to
 // the 14 of a program that uses [cliconfig], and 0.3 MB to its 9.0 MB.

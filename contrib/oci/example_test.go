@@ -21,6 +21,7 @@ import (
 	"github.com/tofureg/tofureg/contrib/oci"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/serve/mirrordir"
 	"github.com/tofureg/tofureg/transport"
 )
 
@@ -82,6 +83,70 @@ func ExampleClient_FetchModule() {
 	// Output:
 	// oci://oci.example.com/modules/vpc?tag=1.0.0
 	// h1:c11LIej/pPvoamPTtQQ8AU8xd27Pyu0CuemUChywN+k=
+}
+
+// Make an OCI mirror of a mirror in a directory, with a template as in "tofu providers lock -oci-mirror".
+func ExampleClient_PushProvider() {
+	dir, remove := exampleMirror() // as "tofu providers mirror" fills it
+	defer remove()
+	mirror, err := mirrordir.Open(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	config := &cliconfig.Config{HTTP: exampleRegistry()} // only in this example; see cliconfig.Load
+	ctx := context.Background()
+	if err := fillOCIMirror(ctx, config, mirror); err != nil {
+		log.Fatal(err)
+	}
+	versions, err := oci.Configure(config).Mirror(func(addrs.Provider) string { return "oci.example.com/mirror/acme/beta" }).
+		ProviderVersions(ctx, addrs.MustParseProvider("acme/beta"))
+	fmt.Println(versions, err)
+	// Output:
+	// registry.opentofu.org/acme/beta: 2.0.0 <nil>
+}
+
+// exampleMirror returns a directory with a provider.
+func exampleMirror() (dir string, remove func()) {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	archive := filepath.Join(dir, "registry.opentofu.org", "acme", "beta", "terraform-provider-beta_2.0.0_linux_amd64.zip")
+	if err := os.MkdirAll(filepath.Dir(archive), 0o755); err != nil {
+		log.Fatal(err)
+	}
+	if err := os.WriteFile(archive, zipOf(map[string]string{"terraform-provider-beta_v2.0.0": "#!"}), 0o644); err != nil {
+		log.Fatal(err)
+	}
+	return dir, func() { os.RemoveAll(dir) }
+}
+
+// Publish a module from a directory.
+func ExampleClient_PushModule() {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte("# a subnet\n"), 0o644); err != nil {
+		log.Fatal(err)
+	}
+	source, err := module.ParseLocation(dir) // or "git::https://example.com/subnet.git?ref=v1.0.0", with Options.Git
+	if err != nil {
+		log.Fatal(err)
+	}
+	target, err := module.ParseLocation("oci://oci.example.com/modules/subnet?tag=1.0.0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	client := &oci.Client{Transport: &transport.Settings{HTTP: exampleRegistry()}} // only in this example; see Configure
+	pushed, err := client.PushModule(context.Background(), target, nil, module.Request{Location: source}, module.Options{AllowLocal: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(pushed.URL, pushed.Digest != "") // a source that names this content
+	// Output:
+	// oci://oci.example.com/modules/subnet true
 }
 
 // exampleRegistry returns a client that sends all requests to a registry with a provider and a module.

@@ -85,16 +85,21 @@ func checkTypes(desc ocispec.Descriptor, mediaType, artifactType, wantArtifact s
 	return nil
 }
 
+// fetchIndex returns the index of a provider that desc describes.
+func fetchIndex(ctx context.Context, repo *remote.Repository, desc ocispec.Descriptor) (index ocispec.Index, err error) {
+	if desc.MediaType != ocispec.MediaTypeImageIndex {
+		return index, bad(desc, "the media type is %.100q, want the index of a provider, %q", desc.MediaType, ocispec.MediaTypeImageIndex)
+	}
+	if err := fetchManifest(ctx, repo, desc, &index); err != nil {
+		return index, err
+	}
+	return index, checkTypes(desc, index.MediaType, index.ArtifactType, typeProvider)
+}
+
 // providerLayer returns the archive of a platform in the index that desc describes.
 func providerLayer(ctx context.Context, repo *remote.Repository, desc ocispec.Descriptor, on addrs.Platform) (ocispec.Descriptor, error) {
-	if desc.MediaType != ocispec.MediaTypeImageIndex {
-		return desc, bad(desc, "the media type is %.100q, want the index of a provider, %q", desc.MediaType, ocispec.MediaTypeImageIndex)
-	}
-	var index ocispec.Index
-	if err := fetchManifest(ctx, repo, desc, &index); err != nil {
-		return desc, err
-	}
-	if err := checkTypes(desc, index.MediaType, index.ArtifactType, typeProvider); err != nil {
+	index, err := fetchIndex(ctx, repo, desc)
+	if err != nil {
 		return desc, err
 	}
 	target, err := selectTarget(desc, index.Manifests, on)

@@ -9,9 +9,11 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/retry"
 
 	"github.com/tofureg/tofureg/disco/svchost"
@@ -64,8 +66,22 @@ func (k *byKind) RoundTrip(r *http.Request) (*http.Response, error) {
 	return k.documents.RoundTrip(r)
 }
 
-// blobKey marks the context of requests for blobs, which have other limits than documents.
+// blobKey marks the context of requests for blobs, which have other limits than documents. For an
+// upload, its value is a function that opens the content.
 type blobKey struct{}
+
+// An uploader gives uploads their content, which can be sent again.
+type uploader struct{ *auth.Client }
+
+func (u uploader) Do(r *http.Request) (resp *http.Response, err error) {
+	if open, ok := r.Context().Value(blobKey{}).(func() (io.ReadCloser, error)); ok && r.Method == http.MethodPut {
+		r.GetBody = open
+		if r.Body, err = open(); err != nil {
+			return nil, err
+		}
+	}
+	return u.Client.Do(r)
+}
 
 // sentKey stores an *atomic.Bool in the context: whether a request of the operation had a
 // credential.
@@ -99,6 +115,21 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if sent, ok := ctx.Value(sentKey{}).(*atomic.Bool); ok && r.Header.Get("Authorization") != "" && g.has.Load() {
 		sent.Store(true)
 	}
+	at, _ := ctx.Value(tagKey{}).(*tagState)
+	switch {
+	case at == nil || r.Method != http.MethodPut:
+	case at.none:
+		r.Header.Set("If-None-Match", "*")
+	case strings.HasPrefix(at.etag, `"`): // strong
+		r.Header.Set("If-Match", at.etag)
+	}
+	if ctx.Value(blobKey{}) != nil && r.Method == http.MethodPut {
+		sent := &guardedBody{ReadCloser: r.Body, ctx: ctx, timer: timer, idle: orDefault(g.Idle, defaultIdle), limit: -1}
+		r.Body = struct { // whose end is not that of the request
+			io.Reader
+			io.Closer
+		}{sent, r.Body}
+	}
 	resp, err := g.next.RoundTrip(r)
 	if g.Logger != nil {
 		shown := failure.RedactURL(r.URL)
@@ -110,6 +141,9 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		timer.stop()
 		return nil, timer.because(ctx, err)
+	}
+	if at != nil && r.Method == http.MethodHead {
+		at.etag = resp.Header.Get("ETag")
 	}
 	body := &guardedBody{ReadCloser: resp.Body, ctx: ctx, timer: timer, limit: MaxManifest}
 	if r.Context().Value(blobKey{}) != nil && resp.StatusCode < 300 {
