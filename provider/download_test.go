@@ -607,3 +607,37 @@ func TestMemory(t *testing.T) {
 		t.Errorf("the heap rose by %d bytes for 2 MiB and by %d for 64 MiB", small, large)
 	}
 }
+
+// TestNothingStays: wherever the context ends, Download leaves no file.
+func TestNothingStays(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	for _, step := range []string{"open", "first byte", "half", "all", "judge"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		at := func(name string) {
+			if name == step {
+				cancel()
+			}
+		}
+		passes := func(name string) io.Reader {
+			return readerFunc(func([]byte) (int, error) { at(name); return 0, io.EOF })
+		}
+		src := &fake{open: func(context.Context, int) (*provider.Body, error) {
+			at("open")
+			return body(io.MultiReader(bytes.NewReader(content[:1]), passes("first byte"),
+				bytes.NewReader(content[1:len(content)/2]), passes("half"), bytes.NewReader(content[len(content)/2:]), passes("all"))), nil
+		}}
+		o := accepting(content)
+		o.Progress = func(e progress.Event) {
+			if e.Bytes == int64(len(content)) {
+				at("judge")
+			}
+		}
+		dir := t.TempDir()
+		_, err := provider.Download(ctx, src, packageOf(content), filepath.Join(dir, "demo.zip"), o)
+		if left := must.Get(os.ReadDir(dir))(t); !errors.Is(err, context.Canceled) || len(left) > 0 {
+			t.Errorf("ended at %q: Download: %v, and %v is left; want context.Canceled and nothing", step, err, left)
+		}
+	}
+}
