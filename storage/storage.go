@@ -24,6 +24,9 @@ import (
 // Names are paths as defined by [fs.ValidPath], except ".", of at most 1,024 bytes, and may have "+" and ":".
 // A Store does not change names. For a name that it does not support, the error wraps [fs.ErrInvalid]. The methods must
 // be safe for concurrent use, also by other processes, and must return soon after ctx ends.
+//
+// A Store may have more methods: those of a [Locker] if it can exclude other processes, of a [Stager] if it can name a file
+// after it was written, of a [Pather] if its files are in the file system, of a [Linker] if they have URLs.
 type Store interface {
 	// Stat returns the size and the revision of a file without reading its content. The error
 	// wraps [fs.ErrNotExist] if the file is missing.

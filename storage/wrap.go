@@ -56,7 +56,8 @@ type Linker interface {
 	URL(ctx context.Context, name string, lifetime time.Duration) (string, error)
 }
 
-// Staged is a file that has no name in a store yet. [Stage] returns one for any store.
+// Staged is a file that has no name in a store yet, such as a download until it is verified. [Stage] returns one for any
+// store.
 type Staged struct {
 	File *os.File // for reading and writing until Discard
 

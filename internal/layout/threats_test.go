@@ -113,7 +113,7 @@ var endsShownBy = map[string]string{
 		provider/install.Installer.Lock`,
 	"cooldown.TestEnds": `cooldown.Ledger.FirstSeen cooldown.Ledger.Record cooldown.Modules.ModuleVersions cooldown.Providers.Filter
 		cooldown.Providers.ProviderVersions`,
-	"testkit/storagetest.TestDir": `serve/mirrordir.Mirror.Claim storage.Dir.Delete storage.Dir.List storage.Dir.Lock storage.Dir.Open storage.Dir.Stage storage.Dir.Stat
+	"testkit/storagetest.TestDir": `storage.Dir.Delete storage.Dir.List storage.Dir.Lock storage.Dir.Open storage.Dir.Stage storage.Dir.Stat
 		storage.Dir.Write storage.Stage storage.Staged.Commit`,
 	"testkit/storagetest.TestEnds":        "testkit/storagetest.RaceWrites testkit/storagetest.TestStore",
 	"testkit/storagetest.TestServingEnds": "testkit/storagetest.TestMirror testkit/storagetest.TestPublish testkit/storagetest.TestServer",
@@ -131,7 +131,6 @@ var endsShownBy = map[string]string{
 	"transport/throttle.TestContext":    "transport/throttle.Transport.RoundTrip",
 	"calls a source":                    "auth.Lookup",
 	"calls a store":                     "disco/login.Client.Logout",
-	"creates one file":                  "serve/mirrordir.Mirror.Stage",
 	"makes no request":                  "mirrorclient.Client.Evidence",
 	"opens one file":                    "serve/mirrordir.Mirror.Open",
 	"reads a file of limited size":      `auth.CredentialsFile.Token provider/hashstore.Dir.Hashes`,

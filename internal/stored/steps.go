@@ -28,11 +28,10 @@ type State struct {
 // errLayout means that this version of the module must not write.
 var errLayout = errors.New("the store must be written by another program or version")
 
-// MayWrite returns an error if the state of a document says that a writer of s must not change it. A nil State permits it.
-func (of *State) MayWrite(s storage.Store, name string) error {
+// MayWrite returns an error if the state of a document says that a writer of s must not change it. The zero
+// State, of another program, permits it.
+func (of State) MayWrite(s storage.Store, name string) error {
 	switch {
-	case of == nil:
-		return nil
 	case of.Layout > Layout:
 		return fmt.Errorf("%s has layout %d, known is %d: %w", name, of.Layout, Layout, errLayout)
 	case of.Locked && !HasLocks(s):

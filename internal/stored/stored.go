@@ -24,8 +24,11 @@ import (
 	"github.com/tofureg/tofureg/storage"
 )
 
-// MaxDocument is the maximum size of a document in bytes.
-const MaxDocument = 16 << 20
+// Limits of documents.
+const (
+	MaxDocument = 16 << 20 // bytes
+	MaxList     = 100_000  // elements of a list or object that Load reads
+)
 
 // ErrDamaged means that a document is invalid or too large.
 var ErrDamaged = errors.New("damaged document")
@@ -85,6 +88,25 @@ func Decode(data []byte, v any) error {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return nil
+}
+
+// Load reads a document of at most limit bytes into v as Decode does; if it is missing, v stays as it is. A list or object
+// in it has at most MaxList elements. The error wraps ErrDamaged if the document is invalid or too large; then v may have a
+// part of it.
+func Load(ctx context.Context, s storage.Store, name string, limit int64, v any) (Document, error) {
+	doc, err := ReadAtMost(ctx, s, name, limit)
+	if err != nil || doc.Data == nil {
+		return doc, err
+	}
+	if err = jsondoc.CheckList(doc.Data, "members", MaxList); err != nil {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	} else {
+		err = Decode(doc.Data, v)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return doc, err
 }
 
 // Encode formats a document like the CLI.

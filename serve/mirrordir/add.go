@@ -19,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -43,9 +44,6 @@ type AddOptions struct {
 
 	// Parallel is the maximum number of concurrent downloads. If zero or less, 8 is used.
 	Parallel int
-
-	// ZHOnly computes no h1 of archives, unless Policy needs it.
-	ZHOnly bool
 
 	// Progress, if not nil, is called for the events of [provider.Receive], [progress.Kept], and
 	// [progress.Verified] for an added package. Calls never overlap.
@@ -107,22 +105,25 @@ func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockf
 
 // job is one version of a provider that is to be added.
 type job struct {
+	*adder
 	want   Want
 	policy verify.Policy
-	locked bool // whether policy accepts the hashes of a lock file
+	locked bool            // whether policy accepts the hashes of a lock file
+	source provider.Source // fetches shared documents once
 
-	version     *version // nil if it could not be opened
-	unlock      func()
-	failures    []error
-	unpublished error // why the documents do not list the version
+	version *version // nil if it could not be opened
+	unlock  func()   // or nil
+	err     error    // why it could not be opened, or the documents do not list it
+
+	shared evidence.Shared // the SHA256SUMS documents of the added packages
 }
 
 // plan returns a job for each wanted version. lock may be nil.
-func (m *Mirror) plan(wants []Want, o AddOptions, lock *lockfile.File) ([]*job, error) {
+func (a *adder) plan(wants []Want, o AddOptions, lock *lockfile.File) ([]*job, error) {
 	var jobs []*job
 	index := map[address]*job{}
 	for _, w := range wants {
-		if err := m.checkWant(w); err != nil {
+		if err := a.m.checkWant(w); err != nil {
 			return nil, failure.Wrap("mirror", w.String(), err)
 		}
 		key := address{provider: w.Provider, version: w.Version}
@@ -130,7 +131,8 @@ func (m *Mirror) plan(wants []Want, o AddOptions, lock *lockfile.File) ([]*job, 
 		switch {
 		case j == nil:
 			w.Platforms = slices.Clone(w.Platforms)
-			j = &job{want: w, policy: o.Policy.For(w.Provider), locked: lock != nil}
+			j = &job{adder: a, want: w, policy: o.Policy.For(w.Provider), locked: lock != nil, source: provider.ShareEvidence(a.src)}
+			j.shared.Budget = semaphore.NewWeighted(evidence.MaxSums)
 			if j.locked {
 				j.policy.Accept = lock.Accept(w.Provider, w.Version)
 			}
@@ -153,7 +155,6 @@ func (m *Mirror) plan(wants []Want, o AddOptions, lock *lockfile.File) ([]*job, 
 type adder struct {
 	m        *Mirror
 	src      provider.Source
-	zhOnly   bool
 	slots    *semaphore.Weighted // one for each archive in work
 	progress func(progress.Event)
 
@@ -174,28 +175,30 @@ func (a *adder) queue(ctx context.Context, p addrs.Provider) *queue {
 }
 
 func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o AddOptions, lock *lockfile.File) ([]Added, error) {
-	jobs, err := m.plan(wants, o, lock) // checks wants before hours of downloads
+	parallel := cmp.Or(max(o.Parallel, 0), defaultParallel)
+	a := &adder{
+		m: m, src: src,
+		slots:    semaphore.NewWeighted(int64(parallel)),
+		progress: flight.InTurn(o.Progress),
+		queues:   map[addrs.Provider]*queue{},
+	}
+	jobs, err := a.plan(wants, o, lock) // checks wants before hours of downloads
 	if err != nil {
 		return nil, err
 	}
 	// Publish what has been added even if ctx has ended.
 	late, cancel := withGrace(ctx)
 	defer cancel()
-	parallel := cmp.Or(max(o.Parallel, 0), defaultParallel)
-	a := &adder{
-		m: m, src: src, zhOnly: o.ZHOnly,
-		slots:    semaphore.NewWeighted(int64(parallel)),
-		progress: flight.InTurn(o.Progress),
-		queues:   map[addrs.Provider]*queue{},
-	}
 	var publishing sync.WaitGroup
 	// More workers than slots: some check existing archives while others download.
 	_ = stored.Each(context.WithoutCancel(ctx), 2*parallel, len(jobs), func(_ context.Context, i int) error {
 		j := jobs[i]
-		a.addVersion(ctx, j)
+		j.err = j.addVersion(ctx)
 		publishing.Go(func() {
 			a.publish(late, j)
-			j.unlock()
+			if j.unlock != nil {
+				j.unlock()
+			}
 		})
 		return nil
 	})
@@ -203,19 +206,19 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, wants []Want, o A
 	var added []Added
 	var failures []error
 	for _, j := range jobs {
-		failures = append(failures, j.failures...)
+		if j.err != nil {
+			failures = append(failures, failure.Wrap("mirror", j.want.String(), j.err))
+		}
 		if j.version == nil {
 			continue
 		}
 		for platform, err := range j.version.failures {
 			failures = append(failures, j.explain(platform, err))
 		}
-		if j.unpublished != nil {
-			failures = append(failures, failure.Wrap("mirror", j.want.String(), j.unpublished))
-			continue
-		}
 		for _, t := range j.version.targets {
-			added = append(added, t.added())
+			if j.err == nil {
+				added = append(added, t.added())
+			}
 		}
 	}
 	slices.SortFunc(added, func(x, y Added) int {
@@ -247,7 +250,7 @@ func (j *job) explain(platform addrs.Platform, err error) error {
 // queue has the jobs of a provider whose versions are published together, after those before them.
 type queue struct {
 	listed     func() (*files, error) // the files of the provider at some time of the call
-	publishing sync.Mutex             // also guards unpublished of the jobs
+	publishing sync.Mutex             // also guards err of the jobs
 	waiting    []*job                 // guarded by mu of the adder
 }
 
@@ -277,86 +280,58 @@ func (a *adder) publish(ctx context.Context, j *job) {
 	}
 	err := a.m.finish(ctx, p, versions)
 	for i, j := range jobs {
-		if j.unpublished = err; err != nil && len(jobs) > 1 {
+		if j.err = err; err != nil && len(jobs) > 1 {
 			// One damaged version must not affect the others.
-			j.unpublished = a.m.finish(ctx, p, versions[i:i+1])
+			j.err = a.m.finish(ctx, p, versions[i:i+1])
 		}
 	}
 }
 
-// versionAdder adds the packages of one version.
-type versionAdder struct {
-	a      *adder
-	job    *job
-	source provider.Source // fetches shared documents once
-	stop   context.CancelCauseFunc
-
-	shared evidence.Shared // the documents of the added packages
-}
-
-// addVersion does one job, except that it writes no document, and keeps the lock.
-func (a *adder) addVersion(ctx context.Context, j *job) {
-	j.unlock = func() {}
-	fail := func(err error) { j.failures = []error{failure.Wrap("mirror", j.want.String(), err)} }
+// addVersion does the job, except that it writes no document, and keeps the lock.
+func (j *job) addVersion(ctx context.Context) (err error) {
 	if ctx.Err() != nil {
-		fail(fault.Ended(ctx))
-		return
+		return fault.Ended(ctx)
 	}
-	unlock, err := a.m.lock(ctx, documentName(j.want.Provider, j.want.Version))
-	if err != nil {
-		fail(err)
-		return
+	p := j.want.Provider
+	if j.unlock, err = stored.Lock(ctx, j.m.Store, documentName(p, j.want.Version)); err != nil {
+		return err
 	}
-	j.unlock = unlock
-	late, cancel := withGrace(ctx)
-	defer cancel()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	v := &versionAdder{a: a, job: j, source: provider.ShareEvidence(a.src), stop: stop}
-	v.shared.Budget = semaphore.NewWeighted(evidence.MaxSums)
 	platforms := j.want.Platforms
 	if len(platforms) == 0 {
-		if platforms, err = v.allPlatforms(ctx); err != nil {
-			fail(err)
-			return
+		if platforms, err = j.allPlatforms(ctx); err != nil {
+			return err
 		}
 	}
-	j.version, err = a.m.openVersion(ctx, j.want.Provider, j.want.Version)
+	v, err := j.m.openVersion(ctx, p, j.want.Version)
 	if err != nil {
-		j.version = nil
-		fail(err)
-		return
+		return err
 	}
-	j.version.adoptable = func(ctx context.Context, name string) (bool, error) {
-		there, err := a.queue(ctx, j.want.Provider).listed()
+	j.version, v.add = v, j.addPackage
+	v.adoptable = func(ctx context.Context, name string) (bool, error) {
+		there, err := j.queue(ctx, p).listed()
 		return err == nil && there.has(name), err
-	}
-	j.version.add = func(again context.Context, platform addrs.Platform) (*target, error) {
-		if again == ctx {
-			return v.addPackage(ctx, late, platform)
-		}
-		return v.addPackage(again, again, platform)
 	}
 	var wg sync.WaitGroup
 	for _, platform := range platforms {
-		wg.Go(func() { j.version.put(ctx, platform) })
+		wg.Go(func() { v.put(ctx, platform) })
 	}
 	wg.Wait()
+	return nil
 }
 
 // allPlatforms returns the platforms that the source lists.
-func (v *versionAdder) allPlatforms(ctx context.Context) ([]addrs.Platform, error) {
-	if err := v.a.slots.Acquire(ctx, 1); err != nil {
+func (j *job) allPlatforms(ctx context.Context) ([]addrs.Platform, error) {
+	if err := j.slots.Acquire(ctx, 1); err != nil {
 		return nil, fault.Ended(ctx)
 	}
-	defer v.a.slots.Release(1)
-	versions, err := v.source.ProviderVersions(ctx, v.job.want.Provider)
+	defer j.slots.Release(1)
+	versions, err := j.source.ProviderVersions(ctx, j.want.Provider)
 	if err != nil {
 		return nil, err
 	}
-	release, ok := versions.Find(v.job.want.Version)
+	release, ok := versions.Find(j.want.Version)
 	if !ok {
-		return nil, versions.Unavailable(v.job.want.Version, addrs.Platform{})
+		return nil, versions.Unavailable(j.want.Version, addrs.Platform{})
 	}
 	if len(release.Platforms) == 0 {
 		return nil, errors.New("the source does not list platforms; set Want.Platforms")
@@ -364,54 +339,49 @@ func (v *versionAdder) allPlatforms(ctx context.Context) ([]addrs.Platform, erro
 	return release.Platforms, nil
 }
 
-// addPackage adds a package. It uses the record, then the existing archive, then the source. late ends
-// shortly after the context of the call.
-func (v *versionAdder) addPackage(ctx, late context.Context, platform addrs.Platform) (*target, error) {
-	if err := v.a.slots.Acquire(ctx, 1); err != nil {
+// addPackage adds a package. It uses the record, then the existing archive, then the source.
+func (j *job) addPackage(ctx context.Context, platform addrs.Platform) (*target, error) {
+	if err := j.slots.Acquire(ctx, 1); err != nil {
 		return nil, fault.Ended(ctx)
 	}
-	release := sync.OnceFunc(func() { v.a.slots.Release(1) })
+	release := sync.OnceFunc(func() { j.slots.Release(1) })
 	defer release()
-	pkg := address{v.job.want.Provider, v.job.want.Version, platform}.pkg()
-	t, err := v.job.version.newTarget(ctx, pkg, v.job.policy, v.a.zhOnly)
+	pkg := address{j.want.Provider, j.want.Version, platform}.pkg()
+	t, err := j.version.newTarget(ctx, pkg, j.policy)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := t.isComplete(ctx)
-	if err != nil {
-		return nil, err
-	}
+	kept := t.isComplete(ctx)
 	if !kept {
-		if t.pkg, err = v.source.ProviderPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); err != nil {
+		if t.pkg, err = j.source.ProviderPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); err != nil {
 			return nil, err
 		}
-		if kept, err = t.adopt(ctx, v.source); err != nil {
+		if kept, err = t.adopt(ctx, j.source); err != nil {
 			return nil, err
 		}
 	}
 	kind := progress.Kept
 	if kept {
-		err = v.shareSums(t.report) // nil if the archive was not read
+		err = j.shared.Share(t.report) // nil if the archive was not read
 	} else {
-		kind, err = progress.Verified, v.fetch(ctx, late, t, release)
+		kind, err = progress.Verified, j.fetch(ctx, t, release)
 	}
 	if err != nil {
 		return nil, err
 	}
-	v.a.progress(addressOf(pkg).event(kind, t.record.Size))
+	j.progress(addressOf(pkg).event(kind, t.record.Size))
 	return t, nil
 }
 
-// fetch downloads the archive. It calls arrived when the next download can start. It writes a package
-// whose SHA256SUMS document is within the limit even if the next document stops the version.
-func (v *versionAdder) fetch(ctx, late context.Context, t *target, arrived func()) error {
-	s, err := v.a.m.Stage(ctx)
+// fetch downloads the archive. It calls arrived when the next download can start.
+func (j *job) fetch(ctx context.Context, t *target, arrived func()) error {
+	s, err := storage.Stage(ctx, j.m.Store, j.m.TempDir)
 	if err != nil {
 		return err
 	}
 	defer s.Discard()
-	o := provider.ReceiveOptions{Policy: t.policy, FetchEvidence: true, Progress: v.a.progress}
-	got, err := provider.Receive(ctx, v.source, t.pkg, s.File, o)
+	o := provider.ReceiveOptions{Policy: t.policy, FetchEvidence: true, Progress: j.progress}
+	got, err := provider.Receive(ctx, j.source, t.pkg, s.File, o)
 	if err != nil {
 		return err
 	}
@@ -421,17 +391,8 @@ func (v *versionAdder) fetch(ctx, late context.Context, t *target, arrived func(
 	if ctx.Err() != nil {
 		return fault.Ended(ctx)
 	}
-	if err := v.shareSums(t.report); err != nil {
+	if err := j.shared.Share(t.report); err != nil {
 		return err
 	}
-	return t.write(late, s, arrived)
-}
-
-// shareSums lets reports with equal SHA256SUMS documents share one. If the documents are too large, it stops the version.
-func (v *versionAdder) shareSums(report *verify.Report) error {
-	err := v.shared.Share(report)
-	if err != nil {
-		v.stop(err)
-	}
-	return err
+	return t.write(ctx, s, arrived)
 }

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/serve/internal/mirrortest"
 	"github.com/tofureg/tofureg/serve/mirrordir"
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/transport"
@@ -44,16 +44,13 @@ func BenchmarkAdd(b *testing.B) {
 		all = append(all, mirrordir.Want{Provider: alpha, Version: addrs.MustParseVersion(v), Platforms: three[:1]})
 	}
 	for _, c := range []struct {
-		name   string
-		src    provider.Source
-		zhOnly bool
+		name string
+		src  provider.Source
 	}{
-		{"both", overTLS(b, reg), false},
-		{"zh", overTLS(b, reg), true},
-		{"memory/both", client(reg), false},
-		{"memory/zh", client(reg), true},
+		{"TLS", overTLS(b, reg)},
+		{"memory", client(reg)},
 	} {
-		src, zhOnly := c.src, c.zhOnly
+		src := c.src
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(int64(packages) * size)
 			b.ReportAllocs()
@@ -61,11 +58,11 @@ func BenchmarkAdd(b *testing.B) {
 			for b.Loop() {
 				m, dir := newMirror(b)
 				begin := time.Now()
-				mustAdd(b, m, src, all, mirrordir.AddOptions{Parallel: parallel, ZHOnly: zhOnly})
+				mustAdd(b, m, src, all, mirrordir.AddOptions{Parallel: parallel})
 				took := time.Since(begin)
 				b.StopTimer()
 				os.RemoveAll(dir)
-				ratios = append(ratios, took.Seconds()/unavoidable(b, src, all, parallel, zhOnly).Seconds())
+				ratios = append(ratios, took.Seconds()/unavoidable(b, src, all, parallel).Seconds())
 				b.StartTimer()
 			}
 			slices.Sort(ratios)
@@ -90,7 +87,7 @@ func overTLS(b *testing.B, reg *regtest.Registry) provider.Source {
 }
 
 // unavoidable returns the time for the work of Add without a mirror.
-func unavoidable(b *testing.B, src provider.Source, all []mirrordir.Want, parallel int, zhOnly bool) time.Duration {
+func unavoidable(b *testing.B, src provider.Source, all []mirrordir.Want, parallel int) time.Duration {
 	dir := b.TempDir()
 	defer os.RemoveAll(dir)
 	begin := time.Now()
@@ -99,7 +96,7 @@ func unavoidable(b *testing.B, src provider.Source, all []mirrordir.Want, parall
 	for range parallel {
 		wg.Go(func() {
 			for w := range next {
-				if err := one(b.Context(), src, w, dir, zhOnly); err != nil {
+				if err := one(b.Context(), src, w, dir); err != nil {
 					b.Error(err)
 				}
 			}
@@ -113,7 +110,7 @@ func unavoidable(b *testing.B, src provider.Source, all []mirrordir.Want, parall
 	return time.Since(begin)
 }
 
-func one(ctx context.Context, src provider.Source, w mirrordir.Want, dir string, zhOnly bool) error {
+func one(ctx context.Context, src provider.Source, w mirrordir.Want, dir string) error {
 	pkg, err := src.ProviderPackage(ctx, w.Provider, w.Version, w.Platforms[0])
 	if err != nil {
 		return err
@@ -127,10 +124,8 @@ func one(ctx context.Context, src provider.Source, w mirrordir.Want, dir string,
 	if err != nil {
 		return err
 	}
-	if !zhOnly {
-		if _, _, err := checksum.H1Zip(ctx, f, got.Size, checksum.Limits{}); err != nil {
-			return err
-		}
+	if _, _, err := checksum.H1Zip(ctx, f, got.Size, checksum.Limits{}); err != nil {
+		return err
 	}
 	return f.Sync()
 }

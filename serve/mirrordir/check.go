@@ -10,7 +10,6 @@ import (
 	"path"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -84,13 +83,12 @@ const (
 
 // The notes.
 const (
-	FindingUnlisted    FindingKind = "unlisted"    // network clients do not find the archive or the version
-	FindingUnrecorded  FindingKind = "unrecorded"  // an archive has no record
-	FindingExternal    FindingKind = "external"    // a document lists a URL outside of the mirror
-	FindingLeftover    FindingKind = "leftover"    // a record has no archive, or no document lists a file that [Mirror.Sweep] deletes
-	FindingIgnored     FindingKind = "ignored"     // a name is invalid or not canonical
-	FindingUnreachable FindingKind = "unreachable" // network clients do not find the provider in the directory
-	FindingCorrected   FindingKind = "corrected"   // a document stated wrong hashes and was corrected
+	FindingUnlisted   FindingKind = "unlisted"   // network clients do not find the archive or the version
+	FindingUnrecorded FindingKind = "unrecorded" // an archive has no record
+	FindingExternal   FindingKind = "external"   // a document lists a URL outside of the mirror
+	FindingLeftover   FindingKind = "leftover"   // a record has no archive, or no document lists a file that [Mirror.Sweep] deletes
+	FindingIgnored    FindingKind = "ignored"    // a name is invalid or not canonical
+	FindingCorrected  FindingKind = "corrected"  // a document stated wrong hashes and was corrected
 )
 
 // Check reads all archives, documents and records and reports where they differ. It changes nothing
@@ -180,7 +178,7 @@ func (m *Mirror) inspect(ctx context.Context, op string, o CheckOptions, do func
 type inventory struct {
 	provider addrs.Provider
 	files    *files
-	index    map[addrs.Version]bool // nil if it is missing or damaged
+	index    map[addrs.Version]bool // empty if it is missing or damaged
 	versions []addrs.Version        // versions with any file, sorted
 	findings []Finding              // about the directory
 }
@@ -190,17 +188,11 @@ func (m *Mirror) takeInventory(ctx context.Context, p addrs.Provider) (s *invent
 	find := func(kind FindingKind, name, detail string) {
 		s.findings = append(s.findings, address{provider: p}.finding(kind, name, "%s", detail))
 	}
-	if host := p.Host(); strings.Contains(host.String(), ":") {
-		// Both CLIs fail with "unsupported protocol scheme", since they parse the relative address of the
-		// documents as an absolute URL.
-		find(FindingUnreachable, providerDir(p), "the host has a port, and neither OpenTofu nor Terraform can ask a network mirror for such a provider; use the directory as a filesystem_mirror")
-	} else if host.String() != host.Display() {
-		find(FindingUnreachable, providerDir(p), "clients ask a web server for "+host.String()+"; serve the mirror with package mirrorserve, or use the directory as a filesystem_mirror")
-	}
 	if s.files, err = m.listFiles(ctx, p, providerDir(p)); err != nil {
 		return nil, err
 	}
-	if s.index, err = m.readIndex(ctx, p); errors.Is(err, errDamaged) {
+	index, err := m.readIndex(ctx, p)
+	if s.index = index.list(); errors.Is(err, errDamaged) {
 		find(FindingDamaged, indexName(p), oneLine(err))
 	} else if err != nil {
 		return nil, err
@@ -217,36 +209,35 @@ func (m *Mirror) takeInventory(ctx context.Context, p addrs.Provider) (s *invent
 // check checks the versions of a provider.
 func (c *inspection) check(ctx context.Context, s *inventory) error {
 	found := make([]findings, len(s.versions))
-	err := stored.Each(ctx, c.options.Parallel, len(s.versions), func(ctx context.Context, i int) error {
-		return c.checkVersion(ctx, s, s.versions[i], &found[i])
-	})
-	if err != nil {
+	versions, isOK := s.versions, true
+	round := func(again bool) error {
+		return stored.Each(ctx, c.options.Parallel, len(found), func(ctx context.Context, i int) error {
+			if again && found[i].report.OK() {
+				return nil
+			}
+			found[i] = findings{again: again}
+			return c.checkVersion(ctx, s, versions[i], &found[i])
+		})
+	}
+	if err := round(false); err != nil {
 		return err
 	}
-	var again []int
 	for i := range found {
-		if !found[i].report.OK() {
-			again = append(again, i)
-		}
+		isOK = isOK && found[i].report.OK()
 	}
-	if len(again) > 0 {
+	if !isOK {
 		// Another process may have changed the versions with problems. Check them again while no
 		// archive and no document can go or change, unless the store cannot be written.
-		unlock, err := c.m.lock(ctx, indexName(s.provider))
+		unlock, err := stored.Lock(ctx, c.m.Store, indexName(s.provider))
 		if _, readOnly := errors.AsType[*fs.PathError](err); err != nil && (!readOnly || ctx.Err() != nil) {
 			return err
 		} else if err == nil {
 			defer unlock()
 		}
-		now, err := c.m.takeInventory(ctx, s.provider)
-		if err != nil {
+		if s, err = c.m.takeInventory(ctx, s.provider); err != nil {
 			return err
 		}
-		err = stored.Each(ctx, c.options.Parallel, len(again), func(ctx context.Context, i int) error {
-			found[again[i]] = findings{again: true}
-			return c.checkVersion(ctx, now, s.versions[again[i]], &found[again[i]])
-		})
-		if err != nil {
+		if err := round(true); err != nil {
 			return err
 		}
 	}
@@ -404,25 +395,11 @@ func contradicting(stated, local []checksum.Hash) (wrong []checksum.Hash) {
 }
 
 // oneLine returns the text of an error in one line.
-func oneLine(err error) string {
-	return strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f {
-			return ' '
-		}
-		return c
-	}, err.Error())
-}
-
-// maxReindexed is the maximum number of versions that are published together where none is locked.
-const maxReindexed = 500
+func oneLine(err error) string { return failure.Printable(err.Error(), 10_000) }
 
 // reindex makes the documents of a provider agree with its files.
 func (c *inspection) reindex(ctx context.Context, s *inventory) error {
-	together := maxReindexed
-	if c.m.hasLocks() {
-		together = maxTogether
-	}
-	batches := slices.Collect(slices.Chunk(s.versions, together))
+	batches := slices.Collect(slices.Chunk(s.versions, maxTogether))
 	if len(batches) == 0 {
 		batches = [][]addrs.Version{nil} // for the index
 	}
@@ -444,7 +421,7 @@ func (c *inspection) reindex(ctx context.Context, s *inventory) error {
 
 // reindexVersions reads the documents, then lists the files, then writes.
 func (c *inspection) reindexVersions(ctx context.Context, p addrs.Provider, versions []addrs.Version) error {
-	unlock, err := c.m.lock(ctx, documentNames(p, versions)...)
+	unlock, err := stored.Lock(ctx, c.m.Store, documentNames(p, versions)...)
 	if err != nil {
 		return err
 	}
@@ -453,7 +430,7 @@ func (c *inspection) reindexVersions(ctx context.Context, p addrs.Provider, vers
 	var uploads []string
 	err = stored.Retry(ctx, indexName(p), func() error {
 		restated := make([]*restatement, len(versions))
-		err := stored.Each(ctx, maxWriting, len(versions), func(ctx context.Context, i int) error {
+		err := stored.Each(ctx, stored.Parallel, len(versions), func(ctx context.Context, i int) error {
 			e, err := c.m.begin(ctx, p, versions[i], true)
 			restated[i] = &restatement{edit: e}
 			return err
@@ -465,7 +442,7 @@ func (c *inspection) reindexVersions(ctx context.Context, p addrs.Provider, vers
 			listed := r.doc.names(p)
 			uploads = slices.DeleteFunc(uploads, func(name string) bool { return listed[name] })
 		}
-		if err := c.m.deleteAll(ctx, uploads); err != nil {
+		if err := stored.Delete(ctx, c.m.Store, uploads); err != nil {
 			return err
 		}
 		uploads = nil
@@ -504,7 +481,7 @@ type restatement struct {
 // with usual names that are not retired are listed. Under the lock of the version the records beside the archives
 // are right, and not the document.
 func (c *inspection) restate(ctx context.Context, p addrs.Provider, there *files, r *restatement) error {
-	own := r.fresh && r.doc.state != nil
+	own := r.fresh && r.doc.State.Layout != 0
 	for platform, l := range r.entries {
 		name := resolve(providerDir(p), l.URL)
 		if isArchiveOf(p, r.version, name) && (!own || !there.has(name)) {
@@ -546,7 +523,7 @@ func (c *inspection) adopt(ctx context.Context, p addrs.Provider, there *files, 
 		if has || r.doc.retired(name) {
 			return nil
 		}
-		stated := r.doc.entries[a.platform.String()]
+		stated := r.doc.Archives[a.platform.String()]
 		l, err := c.recordArchive(ctx, a, name, there.sizes[name], stated, r)
 		if err == nil && l.URL != "" {
 			r.mu.Lock()

@@ -18,10 +18,10 @@ import (
 	"testing/synctest"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/scheduletest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/serve/internal/mirrortest"
 	"github.com/tofureg/tofureg/serve/mirrordir"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/verify"
@@ -139,7 +139,7 @@ func (c *checked) actor(d *scheduletest.Disk, job byte, n int, other bool) *sche
 		if job == 'B' || other {
 			policy.Accept = checksum.NewSet(c.builds[job].zh(ctx)) // so that it replaces the other build
 		}
-		_, err := m.Add(ctx, c.builds[job], wants([]addrs.Platform{linux}, v1), mirrordir.AddOptions{Policy: policyOf(policy), ZHOnly: true})
+		_, err := m.Add(ctx, c.builds[job], wants([]addrs.Platform{linux}, v1), mirrordir.AddOptions{Policy: policyOf(policy)})
 		return err
 	}
 	return a

@@ -37,10 +37,5 @@
 // replaced, and removed files stay until [Mirror.Sweep]. Documents say which of the two a mirror is. A copy of
 // a bucket in a directory is a mirror.
 //
-// # For servers
-//
-// Servers use [Mirror.ListedVersions], [Mirror.ListedArchives], [Mirror.RecordedPackage],
-// [Mirror.AddArchive], [Mirror.Holds], [Mirror.ArchiveLink] and [Mirror.Stage].
-//
 // [filesystem mirror]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#registry-and-mirror
 package mirrordir

@@ -18,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -265,4 +266,46 @@ func ExampleMirror_All() {
 		fmt.Println(a.Provider, a.Version, a.Platform, "fetched:", a.Fetched)
 	}
 	// Output: registry.example.com/acme/alpha 1.1.0 linux_amd64 fetched: true
+}
+
+// Keep each archive that a program receives, and ask the registry only for what is not there.
+func ExampleMirror_AddArchive() {
+	ctx := context.Background()
+	registry := exampleRegistry()
+	mirror, dir := exampleMirror()
+	defer os.RemoveAll(dir)
+
+	demo, v, platform := addrs.MustParseProvider("registry.example.com/acme/alpha"), addrs.MustParseVersion("1.1.0"), addrs.MustParsePlatform("linux_amd64")
+	keep := func() error {
+		pkg, err := mirror.RecordedPackage(ctx, demo, v, platform, verify.Policy{})
+		if err != nil || pkg != nil {
+			fmt.Println("kept:", pkg)
+			return err
+		}
+		if pkg, err = registry.ProviderPackage(ctx, demo, v, platform); err != nil {
+			return err
+		}
+		file, err := storage.Stage(ctx, mirror.Store, mirror.TempDir)
+		if err != nil {
+			return err
+		}
+		defer file.Discard()
+		got, err := provider.Receive(ctx, registry, pkg, file.File, provider.ReceiveOptions{FetchEvidence: true})
+		if err != nil {
+			return err
+		}
+		added, err := mirror.AddArchive(ctx, file, pkg, got, verify.Policy{})
+		if err == nil {
+			fmt.Println("received:", added.Report.Trust)
+		}
+		return err
+	}
+	for range 2 {
+		if err := keep(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// received: signed
+	// kept: registry.example.com/acme/alpha 1.1.0 linux_amd64
 }

@@ -109,12 +109,12 @@ func (f *files) has(name string) bool {
 
 // addListed replaces the packages of each version whose archives have fresh names by the entries of its document.
 func (m *Mirror) addListed(ctx context.Context, p addrs.Provider, f *files) error {
-	if m.hasLocks() && !f.fresh {
+	if stored.HasLocks(m.Store) && !f.fresh {
 		return nil
 	}
 	versions := slices.Collect(maps.Keys(f.versions))
 	docs := make([]*document, len(versions))
-	err := stored.Each(ctx, maxWriting, len(versions), func(ctx context.Context, i int) (err error) {
+	err := stored.Each(ctx, stored.Parallel, len(versions), func(ctx context.Context, i int) (err error) {
 		if f.has(documentName(p, versions[i])) {
 			docs[i], err = m.readDocument(ctx, providerDir(p), versions[i])
 		}
@@ -124,7 +124,7 @@ func (m *Mirror) addListed(ctx context.Context, p addrs.Provider, f *files) erro
 		return err
 	}
 	for i, v := range versions {
-		if doc := docs[i]; doc != nil && doc.state != nil && !doc.state.Locked {
+		if doc := docs[i]; doc != nil && doc.listsFresh() {
 			delete(f.packages, v)
 			for platform, l := range doc.platforms() {
 				if name := resolve(providerDir(p), l.URL); isArchiveOf(p, v, name) {
@@ -335,11 +335,11 @@ func (m *Mirror) All(ctx context.Context) iter.Seq2[Want, error] {
 // findPackage returns the file or directory of a package and the document of its version.
 func (m *Mirror) findPackage(ctx context.Context, pkg *provider.Package) (packageFile, *document, error) {
 	doc, unread := m.readDocument(ctx, providerDir(pkg.Provider), pkg.Version)
-	listed := resolve(providerDir(pkg.Provider), doc.entries[pkg.Platform.String()].URL)
+	listed := resolve(providerDir(pkg.Provider), doc.Archives[pkg.Platform.String()].URL)
 	switch {
-	case doc.state != nil && !doc.state.Locked && isArchiveOf(pkg.Provider, pkg.Version, listed):
+	case doc.listsFresh() && isArchiveOf(pkg.Provider, pkg.Version, listed):
 		return packageFile{name: listed}, doc, nil
-	case doc.state != nil && !doc.state.Locked, m.IsLocal() && (runtime.GOOS == "windows" || runtime.GOOS == "darwin"):
+	case doc.listsFresh(), m.IsLocal() && (runtime.GOOS == "windows" || runtime.GOOS == "darwin"):
 		// Only a listing shows what else there is, or the case of a name.
 	default:
 		// If this fails, the listing reports the error.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/serve/internal/mirrortest"
 	"github.com/tofureg/tofureg/serve/mirrordir"
 	"github.com/tofureg/tofureg/testkit/regtest"
 )

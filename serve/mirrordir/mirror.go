@@ -1,7 +1,6 @@
 package mirrordir
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -18,7 +17,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/jsondoc"
+	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
@@ -180,17 +179,20 @@ func (m *Mirror) fileURL(name string) string {
 	return (&url.URL{Scheme: "file", Path: local}).String()
 }
 
-// Holds reports whether pkg is from this mirror: whether its URL is that of an archive with one of the names that the
-// mirror gives it, whether or not it exists.
-func (m *Mirror) Holds(pkg *provider.Package) bool { return m.nameOf(pkg) != "" }
-
 // nameOf returns the name of the archive of pkg by its URL, empty if pkg is not from this mirror.
 func (m *Mirror) nameOf(pkg *provider.Package) string {
-	file, err := url.PathUnescape(path.Base(pkg.URL))
-	name := providerDir(pkg.Provider) + "/" + file
-	_, platform, _ := provider.ParseArchiveName(pkg.Provider, file)
-	if err != nil || platform != pkg.Platform || !isArchiveOf(pkg.Provider, pkg.Version, name) || m.fileURL(name) != pkg.URL {
+	text, _ := strings.CutPrefix(pkg.URL, strings.TrimSuffix(m.fileURL("x"), "x"))
+	name, err := url.PathUnescape(text)
+	name = path.Clean(name)
+	dirs := strings.Split(path.Dir(name), "/")
+	v, platform, _ := provider.ParseArchiveName(pkg.Provider, path.Base(name))
+	if err != nil || len(dirs) != 3 || v.IsZero() || v != pkg.Version || platform != pkg.Platform || m.fileURL(name) != pkg.URL {
 		return ""
+	}
+	for depth, dir := range dirs {
+		if !matchesProvider(pkg.Provider, depth, dir) {
+			return ""
+		}
 	}
 	return name
 }
@@ -204,15 +206,10 @@ func isArchiveOf(p addrs.Provider, v addrs.Version, name string) bool {
 
 // Limits of documents and records. An index may have 16 MiB.
 const (
-	maxMembers  = 100_000 // versions or platforms
 	maxHashes   = 100     // for each archive
 	maxDocument = 1 << 20 // bytes of the document of a version
 	maxRecord   = 4 << 20 // bytes of a record
 )
-
-// layout is the number of the form of documents that this package writes. It refuses to write where a document
-// has a higher one.
-const layout = 1
 
 // errDamaged means that a document or record is invalid or too large.
 var errDamaged = stored.ErrDamaged
@@ -225,175 +222,100 @@ func withRemedy(err error) error {
 	return err
 }
 
-func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
-
-// state is the member "tofureg" of a document. Programs that write a mirror without it, such as the CLI, drop it.
-type state struct {
-	Layout  int      `json:"layout"`
-	Serial  string   `json:"serial"`            // differs after each write, also if all else is the same
-	Locked  bool     `json:"locked,omitempty"`  // the archives have their usual names, which locks protect
-	Swept   int      `json:"swept,omitempty"`   // number of sweeps
-	Retired []string `json:"retired,omitempty"` // usual names, without directory, that are never listed again
-}
-
-// parseMembers parses a document: its member name, and its state, nil if another program has written it. A missing
-// document or member has no members.
-func parseMembers(data []byte, name string) (members map[string]json.RawMessage, of *state, err error) {
-	if data == nil {
-		return nil, nil, nil
-	}
-	var doc map[string]json.RawMessage
-	if err := stored.Decode(data, &doc); err != nil {
-		return nil, nil, err
-	}
-	if raw, ok := doc["tofureg"]; ok && !isNull(raw) {
-		if err := json.Unmarshal(raw, &of); err != nil { // its members are counted
-			return nil, nil, fmt.Errorf("\"tofureg\": %w: %w", errDamaged, err)
-		}
-	}
-	raw, ok := doc[name]
-	if !ok || isNull(raw) {
-		return nil, of, nil
-	}
-	if err := jsondoc.CheckList(raw, name, maxMembers); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", errDamaged, err)
-	}
-	if err := stored.Decode(raw, &members); err != nil {
-		return nil, nil, fmt.Errorf("%q: %w", name, err)
-	}
-	return members, of, nil
-}
-
-// index is the document that lists the versions of a provider, in any spelling.
+// index is the document that lists the versions of a provider, in any spelling. A zero State means that another program
+// has written it, or that it is missing.
 type index struct {
-	state    *state // nil if another program has written it
-	versions map[string]struct{}
-	was      storage.Revision // of the file that was read, empty if it is missing
-	damaged  bool
-}
-
-// parseIndex parses an index. The versions are never nil.
-func parseIndex(doc stored.Document) (*index, error) {
-	raw, of, err := parseMembers(doc.Data, "versions")
-	i := &index{of, map[string]struct{}{}, doc.Revision, err != nil}
-	for text := range raw {
-		i.versions[text] = struct{}{}
-	}
-	return i, err
+	State    stored.State        `json:"tofureg"`
+	Versions map[string]struct{} `json:"versions"`
+	was      storage.Revision    // of the file that was read, empty if it is missing
 }
 
 func (i *index) lists(v addrs.Version) bool {
-	_, ok := i.versions[v.String()]
+	_, ok := i.Versions[v.String()]
 	return ok
 }
 
-func (i *index) render() ([]byte, error) {
-	return stored.Encode(map[string]any{"versions": i.versions, "tofureg": i.state})
-}
-
-// readIndex reads the versions in the index of a provider, nil if the index is missing.
-func (m *Mirror) readIndex(ctx context.Context, p addrs.Provider) (map[addrs.Version]bool, error) {
-	doc, err := stored.Read(ctx, m.Store, indexName(p))
-	if err != nil || doc.Data == nil {
-		return nil, err
-	}
-	i, err := parseIndex(doc)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", indexName(p), err)
-	}
-	list := make(map[addrs.Version]bool, len(i.versions))
-	for text := range i.versions {
+// list returns the versions with canonical spelling.
+func (i *index) list() map[addrs.Version]bool {
+	list := make(map[addrs.Version]bool, len(i.Versions))
+	for text := range i.Versions {
 		if v, err := addrs.ParseVersion(text); err == nil && v.String() == text {
 			list[v] = true
 		}
 	}
-	return list, nil
+	return list
+}
+
+// readIndex reads the index of a provider. If it is missing or damaged, it lists nothing.
+func (m *Mirror) readIndex(ctx context.Context, p addrs.Provider) (*index, error) {
+	i := &index{}
+	doc, err := stored.Load(ctx, m.Store, indexName(p), stored.MaxDocument, &i)
+	if err != nil {
+		i = &index{}
+	}
+	i.was = doc.Revision
+	return i, err
+}
+
+// document is the document of a version. It is the truth about the version. A zero State means that another program has
+// written it, or that it is missing.
+type document struct {
+	Archives map[string]listed `json:"archives"` // by platform, also an invalid one; each has a URL
+	State    stored.State      `json:"tofureg"`
+	was      storage.Revision  // of the file that was read, empty if it is missing
 }
 
 // listed is an entry in the document of a version.
 type listed struct {
-	Hashes []checksum.Hash `json:"hashes,omitempty"`
-	URL    string          `json:"url"`
-	Record string          `json:"record,omitempty"` // name of its record, unless that is beside the archive
+	Hashes hashes `json:"hashes,omitempty"`
+	URL    string `json:"url"`
+	Record string `json:"record,omitempty"` // name of its record, unless that is beside the archive
+}
+
+// hashes are the hashes in an entry, without those that have no value.
+type hashes []checksum.Hash
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (h *hashes) UnmarshalJSON(data []byte) (err error) {
+	var list []string
+	if err := json.Unmarshal(data, &list); err != nil {
+		return err
+	}
+	if len(list) > maxHashes {
+		return fmt.Errorf("more than %d hashes: %w", maxHashes, failure.ErrTooLarge)
+	}
+	*h, err = source.ParseHashes(list)
+	return err
 }
 
 func (l listed) equal(other listed) bool {
 	return l.URL == other.URL && l.Record == other.Record && slices.Equal(l.Hashes, other.Hashes)
 }
 
-// parseListed parses an entry.
-func parseListed(raw json.RawMessage) (l listed, err error) {
-	var w struct {
-		Hashes []string `json:"hashes"`
-		URL    string   `json:"url"`
-		Record string   `json:"record"`
-	}
-	if raw[0] != '{' {
-		return listed{}, fmt.Errorf("%w: not a JSON object", errDamaged)
-	}
-	if err := json.Unmarshal(raw, &w); err != nil { // its members are counted
-		return listed{}, fmt.Errorf("%w: %w", errDamaged, err)
-	}
-	if len(w.Hashes) > maxHashes {
-		return listed{}, fmt.Errorf("%w: more than %d hashes: %w", errDamaged, maxHashes, failure.ErrTooLarge)
-	}
-	l.URL, l.Record = w.URL, w.Record
-	for _, text := range w.Hashes {
-		h, err := checksum.ParseHash(text)
-		if errors.Is(err, checksum.ErrEmptyHash) {
-			continue
-		}
-		if err != nil {
-			return listed{}, fmt.Errorf("%w: %w", errDamaged, err)
-		}
-		l.Hashes = append(l.Hashes, h)
-	}
-	return l, nil
-}
-
-// document is the document of a version. It is the truth about the version.
-type document struct {
-	state   *state            // nil if another program has written it, or if it is missing
-	entries map[string]listed // by platform, also an invalid one; without a URL there is no entry
-	was     storage.Revision  // of the file that was read, empty if it is missing
-}
-
-// parseDocument parses the document of a version. An invalid entry is an error: without its hashes the archive would
-// be trusted more.
-func parseDocument(doc stored.Document) (*document, error) {
-	raw, of, err := parseMembers(doc.Data, "archives")
+// readDocument reads the document of a version in a directory. A missing one has no entries and no revision. An invalid
+// entry is an error: without its hashes the archive would be trusted more.
+func (m *Mirror) readDocument(ctx context.Context, dir string, v addrs.Version) (*document, error) {
+	d := &document{}
+	doc, err := stored.Load(ctx, m.Store, path.Join(dir, v.String()+".json"), maxDocument, &d)
 	if err != nil {
-		return nil, err
+		return &document{was: doc.Revision}, err
 	}
-	d := &document{of, make(map[string]listed, len(raw)), doc.Revision}
-	for platform, raw := range raw {
-		if isNull(raw) {
-			continue
-		}
-		l, err := parseListed(raw)
-		if _, invalid := addrs.ParsePlatform(platform); err != nil && invalid == nil {
-			return nil, fmt.Errorf("%s: %w", platform, err)
-		}
-		if l.URL != "" {
-			d.entries[platform] = l
+	d.was = doc.Revision
+	for platform, l := range d.Archives {
+		if l.URL == "" {
+			delete(d.Archives, platform)
 		}
 	}
 	return d, nil
 }
 
-// render returns the document. Only a limit makes it fail.
-func (d *document) render() ([]byte, error) {
-	data, err := stored.Encode(map[string]any{"archives": d.entries, "tofureg": d.state})
-	if err == nil && len(data) > maxDocument {
-		err = fmt.Errorf("the document of the version would have more than %d bytes: %w", maxDocument, failure.ErrTooLarge)
-	}
-	return data, err
-}
+// listsFresh reports whether the entries are archives with fresh names.
+func (d *document) listsFresh() bool { return d.State.Layout != 0 && !d.State.Locked }
 
 // platforms returns the entries with valid platforms.
 func (d *document) platforms() map[addrs.Platform]listed {
-	list := make(map[addrs.Platform]listed, len(d.entries))
-	for key, l := range d.entries {
+	list := make(map[addrs.Platform]listed, len(d.Archives))
+	for key, l := range d.Archives {
 		if platform, err := addrs.ParsePlatform(key); err == nil {
 			list[platform] = l
 		}
@@ -406,32 +328,18 @@ func (d *document) retired(name string) bool {
 	if archive, ok := recordedArchive(name); ok {
 		name = archive
 	}
-	return d.state != nil && slices.Contains(d.state.Retired, path.Base(name))
+	return slices.Contains(d.State.Retired, path.Base(name))
 }
 
 // names returns the names of all files, with directory, that the entries name.
 func (d *document) names(p addrs.Provider) map[string]bool {
 	all := map[string]bool{}
-	for _, l := range d.entries {
+	for _, l := range d.Archives {
 		if name := resolve(providerDir(p), l.URL); name != "" {
 			all[name], all[recordOf(name, l)] = true, true
 		}
 	}
 	return all
-}
-
-// readDocument reads the document of a version in a directory. A missing one has no entries and no revision.
-func (m *Mirror) readDocument(ctx context.Context, dir string, v addrs.Version) (*document, error) {
-	name := path.Join(dir, v.String()+".json")
-	doc, err := stored.ReadAtMost(ctx, m.Store, name, maxDocument)
-	if err != nil {
-		return &document{was: doc.Revision}, err
-	}
-	d, err := parseDocument(doc)
-	if err != nil {
-		return &document{was: doc.Revision}, fmt.Errorf("%s: %w", name, err)
-	}
-	return d, nil
 }
 
 // A record lies beside its archive. Other programs that read the bucket recognize an archive by the first word of its
@@ -546,16 +454,13 @@ func (r *record) evidence(of address) verify.Evidence {
 // readRecord reads a record. The error wraps fs.ErrNotExist if it is missing, and errDamaged if it is invalid; the
 // document has the revision also then.
 func (m *Mirror) readRecord(ctx context.Context, name string) (stored.Document, *record, error) {
-	doc, err := stored.ReadAtMost(ctx, m.Store, name, maxRecord)
+	var r *record
+	doc, err := stored.Load(ctx, m.Store, name, maxRecord, &r)
+	if err == nil && r == nil {
+		err = &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
 	if err != nil {
 		return doc, nil, err
-	}
-	if doc.Data == nil {
-		return doc, nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
-	}
-	var r *record
-	if err := stored.Decode(doc.Data, &r); err != nil {
-		return doc, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if r.Size < 0 {
 		return doc, nil, fmt.Errorf("%s: %w: the size is negative", name, errDamaged)

@@ -14,12 +14,12 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/internal/testing/terraformtest"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/serve/internal/mirrortest"
 	"github.com/tofureg/tofureg/serve/mirrordir"
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/transport"
@@ -210,7 +210,7 @@ func takeOver(t *testing.T, program string) {
 	}
 	mustReindex(t, m)
 	after := mustCheck(t, m, mirrordir.CheckOptions{})
-	if !after.OK() || !onlyUnreachable(after) || after.Archives != 4 {
+	if !after.OK() || len(after.Notes) > 0 || after.Archives != 4 {
 		t.Errorf("after: %+v", after)
 	}
 	reg.Reset()
@@ -218,7 +218,7 @@ func takeOver(t *testing.T, program string) {
 	if fetched := mustAdd(t, m, &regclient.Client{Transport: &transport.Settings{HTTP: srv.Client()}}, w, mirrordir.AddOptions{}); fetched != 2 || reg.Count(regtest.Archive) != 2 {
 		t.Errorf("%d fetched, want 2, those that were missing: %v", fetched, reg.Requests())
 	}
-	if report := mustCheck(t, m, mirrordir.CheckOptions{Policy: policyOf(verify.Policy{})}); !report.OK() || !onlyUnreachable(report) {
+	if report := mustCheck(t, m, mirrordir.CheckOptions{Policy: policyOf(verify.Policy{})}); !report.OK() || len(report.Notes) > 0 {
 		t.Errorf("in the end: %+v", report)
 	}
 }
@@ -270,14 +270,29 @@ func evidenceSurvives(t *testing.T, program string) {
 		t.Errorf("Add fetches %d archives: %v", fetched, reg.Requests())
 	}
 	vouched("after Add")
-	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || !onlyUnreachable(report) {
+	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || len(report.Notes) > 0 {
 		t.Errorf("in the end: %+v", report)
 	}
 }
 
-// onlyUnreachable reports whether the only note is about a host with a port.
-func onlyUnreachable(report *mirrordir.CheckResult) bool {
-	return len(report.Notes) == 1 && report.Notes[0].Kind == "unreachable"
+// TestFullIndex: Add does not write an index that nobody reads any more.
+func TestFullIndex(t *testing.T) {
+	t.Parallel()
+	for more, want := range []error{nil, failure.ErrTooLarge} {
+		m, dir := newMirror(t)
+		_, src := newRegistry(t)
+		full := `{"versions":{"2.0.0":{}`
+		var b strings.Builder
+		for i := range 99_998 + more {
+			fmt.Fprintf(&b, `,"%d.0.0":{}`, i+3)
+		}
+		full += b.String() + "}}"
+		write(t, dir, home+"/index.json", full)
+		_, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.AddOptions{})
+		if !errors.Is(err, want) || (read(t, dir, home+"/index.json") == full) != (want != nil) {
+			t.Errorf("Add to an index of %d versions: %v, want %v", 99_999+more, err, want)
+		}
+	}
 }
 
 // TestBeyondLimits checks that a document or record beyond a limit is reported as damaged by Check
@@ -494,7 +509,7 @@ func TestAddLockedRefuses(t *testing.T) {
 `), "test.hcl")
 	must.Do(t, err)
 	m, _ := newMirror(t)
-	o := mirrordir.AddOptions{ZHOnly: true, Policy: policyOf(verify.Policy{AllowUnchecked: true, Accept: checksum.NewSet(rel.ZH("darwin_arm64"))})}
+	o := mirrordir.AddOptions{Policy: policyOf(verify.Policy{AllowUnchecked: true, Accept: checksum.NewSet(rel.ZH("darwin_arm64"))})}
 	if added, err := m.AddLocked(t.Context(), client, lock, three[:2], o); len(added) > 0 || !errors.Is(err, verify.ErrPolicy) {
 		t.Errorf("with accepted hashes in the policy: %v, %v; want %v", added, err, verify.ErrPolicy)
 	}

@@ -55,7 +55,7 @@ func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one packag
 		return err
 	}
 	m.state(pkg, one, doc)
-	_, rec, err := m.readRecord(ctx, recordOf(one.name, doc.entries[pkg.Platform.String()]))
+	_, rec, err := m.readRecord(ctx, recordOf(one.name, doc.Archives[pkg.Platform.String()]))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -79,86 +79,75 @@ func (m *Mirror) state(pkg *provider.Package, one packageFile, doc *document) {
 
 var errNoPackage = errors.New("the package is missing")
 
+// archiveName returns the name of the archive of pkg. Its URL names the archive that pkg describes, even if the document
+// lists another archive now.
+func (m *Mirror) archiveName(pkg *provider.Package) (name string, err error) {
+	switch {
+	case pkg == nil:
+		return "", errNoPackage
+	case pkg.Dir != "":
+		return "", provider.ErrUnpacked
+	}
+	if name = m.nameOf(pkg); name == "" {
+		err = fmt.Errorf("its URL is not in the mirror: %w", failure.ErrNotFound)
+	}
+	return name, err
+}
+
 // Evidence returns the hashes in pkg and the recorded evidence.
-func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
-	if pkg == nil {
-		return verify.Evidence{}, failure.Wrap("read the evidence about", "", errNoPackage)
+func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (_ verify.Evidence, err error) {
+	defer func() { err = failure.Wrap("read the evidence about", pkg.String(), err) }()
+	if pkg != nil && pkg.SumsURL == "" {
+		return pkg.Evidence(), nil
 	}
-	ev := pkg.Evidence()
-	if pkg.SumsURL == "" {
-		return ev, nil
+	name, err := m.archiveName(pkg)
+	if err != nil {
+		return verify.Evidence{}, err
 	}
-	name := m.nameOf(pkg)
-	var rec *record
-	var err error
-	if name != "" {
-		_, rec, err = m.readRecord(ctx, recordName(name))
-	}
+	_, rec, err := m.readRecord(ctx, recordName(name))
 	if rec == nil || rec.Evidence == nil || rec.Evidence.Sums == "" { // the document may name another record
 		var doc *document
-		if name, doc, err = m.archiveName(ctx, pkg); err == nil {
-			_, rec, err = m.readRecord(ctx, recordOf(name, doc.entries[pkg.Platform.String()]))
+		if doc, err = m.readDocument(ctx, path.Dir(name), pkg.Version); err == nil {
+			_, rec, err = m.readRecord(ctx, recordOf(name, doc.Archives[pkg.Platform.String()]))
 		}
 	}
-	if err == nil && rec.Evidence == nil {
-		err = fmt.Errorf("the record of %s: %w", name, fs.ErrNotExist)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w: %w", provider.ErrNoFile, err)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && rec.Evidence == nil {
+		err = fmt.Errorf("%w: the record of %s: %w", provider.ErrNoFile, name, fs.ErrNotExist)
 	}
 	if err != nil {
-		return verify.Evidence{}, failure.Wrap("read the evidence about", pkg.String(), err)
+		return verify.Evidence{}, err
 	}
+	ev := pkg.Evidence()
 	ev.Filename, ev.Keys = rec.Evidence.Filename, rec.Evidence.Keys
 	ev.Sums, ev.Signature = []byte(rec.Evidence.Sums), rec.Evidence.Signature
 	return ev, nil
 }
 
 // Open opens the archive of pkg. The error wraps [provider.ErrUnpacked] for an unpacked package.
-func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	// The URL names the archive that pkg describes, even if the document lists another archive now.
-	name, err := "", error(nil)
-	if pkg != nil && pkg.Dir == "" {
-		name = m.nameOf(pkg)
-	}
-	if name == "" {
-		name, _, err = m.archiveName(ctx, pkg)
-	}
-	var o *storage.File
-	if err == nil {
-		o, err = m.Store.Open(ctx, name)
-	}
+func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (_ *provider.Body, err error) {
+	defer func() { err = failure.Wrap("open", pkg.String(), err) }()
+	name, err := m.archiveName(pkg)
 	if err != nil {
-		return nil, failure.Wrap("open", pkg.String(), err)
+		return nil, err
+	}
+	o, err := m.Store.Open(ctx, name)
+	if err != nil {
+		return nil, err
 	}
 	return &provider.Body{ReadCloser: o.ReadCloser, Size: o.Size}, nil
 }
 
-// archiveName returns the name of the archive of pkg that is there now, and the document of its version.
-func (m *Mirror) archiveName(ctx context.Context, pkg *provider.Package) (string, *document, error) {
-	switch {
-	case pkg == nil:
-		return "", nil, errNoPackage
-	case pkg.Dir != "":
-		return "", nil, provider.ErrUnpacked
-	}
-	one, doc, err := m.findPackage(ctx, pkg)
-	if err == nil && one.dir {
-		err = provider.ErrUnpacked
-	}
-	return one.name, doc, err
-}
-
 // ListedVersions returns the versions in the index of p, unsorted, or if it is missing, all versions with
 // archives. Listed versions may have none. A provider without files is [failure.ErrNotFound].
-func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
+func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) (_ []addrs.Version, err error) {
+	defer func() { err = failure.Wrap("list versions of", p.String(), err) }()
 	index, err := m.readIndex(ctx, p)
-	if index != nil || err != nil {
-		return slices.Collect(maps.Keys(index)), failure.Wrap("list versions of", p.String(), err)
+	if index.was != "" || err != nil {
+		return slices.Collect(maps.Keys(index.list())), err
 	}
 	f, err := m.packagesOf(ctx, p)
 	if err != nil {
-		return nil, failure.Wrap("list versions of", p.String(), err)
+		return nil, err
 	}
 	versions := make([]addrs.Version, 0, len(f.packages))
 	for v, on := range f.packages {
@@ -172,12 +161,8 @@ func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.
 // ListedArchives returns the archives in the mirror that the document of a version lists, with the stated
 // hashes, or if it is missing, all archives without hashes. If there are none, the error wraps
 // [failure.ErrNotFound]. Listed archives may be missing.
-func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
-	hashes, err := m.listedArchives(ctx, p, v)
-	return hashes, failure.Wrap("find", Want{Provider: p, Version: v}.String(), err)
-}
-
-func (m *Mirror) listedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
+func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (_ map[addrs.Platform][]checksum.Hash, err error) {
+	defer func() { err = failure.Wrap("find", Want{Provider: p, Version: v}.String(), err) }()
 	doc, err := m.readDocument(ctx, providerDir(p), v)
 	if err != nil {
 		return nil, err

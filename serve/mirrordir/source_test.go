@@ -16,10 +16,10 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/serve/internal/mirrortest"
 	"github.com/tofureg/tofureg/serve/mirrordir"
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/verify"
@@ -88,7 +88,7 @@ func TestNothingThere(t *testing.T) {
 		"another provider":     {otherProvider, failure.ErrNotFound},
 		"another version":      {otherVersion, failure.ErrNoVersion},
 		"another platform":     {otherPlatform, provider.ErrNoPlatform},
-		"the URL of a package": {believed, failure.ErrNoVersion},
+		"the URL of a package": {believed, failure.ErrNotFound},
 	} {
 		if _, ok := errors.AsType[*failure.Error](test.err); !ok || !errors.Is(test.err, test.want) {
 			t.Errorf("%s: %T %v, want a *failure.Error with %v", what, test.err, test.err, test.want)
@@ -223,8 +223,8 @@ func TestDamaged(t *testing.T) {
 		"bad hash in record":   {recordOf(v1, linux), func(string) string { return `{"hashes":["zh:1"]}` }, "want 64 hex digits"},
 		"cut document":         {home + "/1.0.0.json", cut, "damaged document"},
 		"array":                {home + "/1.0.0.json", func(string) string { return "[]" }, "not a JSON object"},
-		"archives is an array": {home + "/1.0.0.json", func(string) string { return `{"archives":[]}` }, "not a JSON object"},
-		"entry is a string":    {home + "/1.0.0.json", func(string) string { return `{"archives":{"linux_amd64":"x"}}` }, "not a JSON object"},
+		"archives is an array": {home + "/1.0.0.json", func(string) string { return `{"archives":[]}` }, "cannot unmarshal array"},
+		"entry is a string":    {home + "/1.0.0.json", func(string) string { return `{"archives":{"linux_amd64":"x"}}` }, "cannot unmarshal string"},
 		"invalid hash":         {home + "/1.0.0.json", func(string) string { return `{"archives":{"linux_amd64":{"hashes":["x"]}}}` }, "scheme:value"},
 	}
 	for name, test := range tests {

@@ -61,7 +61,7 @@ func TestSumsTogether(t *testing.T) {
 		reg := regtest.New("registry.example.com")
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: names(platforms)})
 		m, _ := newMirror(t)
-		o := mirrordir.AddOptions{Policy: policyOf(verify.Policy{AllowUnsigned: true}), ZHOnly: true}
+		o := mirrordir.AddOptions{Policy: policyOf(verify.Policy{AllowUnsigned: true})}
 		added, err := m.Add(t.Context(), padded{client(reg), sizes}, wants(platforms, v1), o)
 		if more == 0 && (err != nil || len(added) != 17) {
 			t.Errorf("Add with %d bytes of documents: %d packages, %v, want 17", limit, len(added), err)

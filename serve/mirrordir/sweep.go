@@ -36,7 +36,7 @@ func (m *Mirror) remove(ctx context.Context, p addrs.Provider, versions []addrs.
 		if err != nil {
 			return withRemedy(err)
 		}
-		maps.Copy(f.versions, index)
+		maps.Copy(f.versions, index.list())
 		versions = slices.Collect(maps.Keys(f.versions))
 	}
 	versions = slices.SortedFunc(slices.Values(versions), addrs.Version.Compare)
@@ -49,7 +49,7 @@ func (m *Mirror) remove(ctx context.Context, p addrs.Provider, versions []addrs.
 }
 
 func (m *Mirror) removeVersions(ctx context.Context, p addrs.Provider, versions []addrs.Version) error {
-	unlock, err := m.lock(ctx, documentNames(p, versions)...)
+	unlock, err := stored.Lock(ctx, m.Store, documentNames(p, versions)...)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (m *Mirror) removeOnce(ctx context.Context, p addrs.Provider, versions []ad
 		return err
 	}
 	edits := make([]*edit, len(versions))
-	err = stored.Each(ctx, maxWriting, len(versions), func(ctx context.Context, i int) (err error) {
+	err = stored.Each(ctx, stored.Parallel, len(versions), func(ctx context.Context, i int) (err error) {
 		edits[i], err = m.begin(ctx, p, versions[i], false)
 		return err
 	})
@@ -87,7 +87,7 @@ func (m *Mirror) removeOnce(ctx context.Context, p addrs.Provider, versions []ad
 	if err := m.publish(ctx, p, edits, false); err != nil {
 		return err
 	}
-	return m.deleteAll(ctx, garbage)
+	return stored.Delete(ctx, m.Store, garbage)
 }
 
 // SweepResult is what [Mirror.Sweep] has deleted.
@@ -130,7 +130,7 @@ func (m *Mirror) Sweep(ctx context.Context) (SweepResult, error) {
 // sweepVersion deletes the files of a version that its document does not list. It writes the document before, so that
 // no writer that has read it earlier can list one of them.
 func (m *Mirror) sweepVersion(ctx context.Context, p addrs.Provider, v addrs.Version, there *files) (garbage []string, err error) {
-	unlock, err := m.lock(ctx, documentName(p, v))
+	unlock, err := stored.Lock(ctx, m.Store, documentName(p, v))
 	if err != nil {
 		return nil, err
 	}
@@ -148,12 +148,12 @@ func (m *Mirror) sweepVersion(ctx context.Context, p addrs.Provider, v addrs.Ver
 		if err != nil {
 			return err
 		}
-		return m.take(ctx, s)
+		return stored.Take(ctx, m.Store, []stored.Step{s})
 	})
 	if err != nil {
 		return nil, err
 	}
-	return garbage, m.deleteAll(ctx, garbage)
+	return garbage, stored.Delete(ctx, m.Store, garbage)
 }
 
 // unlisted returns the files that the document does not list and never will: those with fresh names, and retired ones.

@@ -21,11 +21,11 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/testing/disktest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/serve/internal/mirrortest"
 	"github.com/tofureg/tofureg/serve/mirrordir"
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/verify"
@@ -56,9 +56,8 @@ func TestForgedStatement(t *testing.T) {
 		pkg.Hashes = map[addrs.Platform][]checksum.Hash{pkg.Platform: {forged, pkg.SHA256}}
 	}}
 	m, dir := newMirror(t)
-	mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{ZHOnly: true})
-	if list := read(t, dir, home+"/1.0.0.json"); strings.Contains(list, forged.String()) {
-		t.Errorf("the mirror states the forged hash: %s", list)
+	if added, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.AddOptions{}); !errors.Is(err, checksum.ErrMismatch) {
+		t.Errorf("Add with a forged hash = %+v, %v, want ErrMismatch", added, err)
 	}
 	lock := &lockfile.File{}
 	must.Do(t, lock.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: []checksum.Hash{forged}}))
@@ -69,6 +68,7 @@ func TestForgedStatement(t *testing.T) {
 	if pkg, err := m.RecordedPackage(t.Context(), alpha, v1, three[0], policy); pkg != nil {
 		t.Errorf("RecordedPackage for the forged hash = %v, %v, want none", pkg, err)
 	}
+	wantFiles(t, dir)
 }
 
 // TestPinnedKeys: what pinned keys have verified, they verify again from the mirror.
@@ -138,29 +138,6 @@ func TestRecordedProtocols(t *testing.T) {
 	}
 }
 
-// TestAddArchiveAgain: an identical archive without evidence is not stored again.
-func TestAddArchiveAgain(t *testing.T) {
-	t.Parallel()
-	full, dir, _, client := filled(t)
-	remove(t, dir, recordOf(v1, linux))
-	must.Get(full.Reindex(t.Context(), mirrordir.CheckOptions{}))(t)
-	m := open(t, dir)
-	before := must.Get(os.Stat(filepath.Join(dir, archive(v1, linux))))(t)
-	pkg := must.Get(client.ProviderPackage(t.Context(), alpha, v1, linux))(t)
-	s := must.Get(m.Stage(t.Context()))(t)
-	defer s.Discard()
-	got := must.Get(provider.Receive(t.Context(), client, pkg, s.File, provider.ReceiveOptions{FetchEvidence: true}))(t)
-	if _, err := m.AddArchive(t.Context(), s, pkg, got, verify.Policy{}); err != nil {
-		t.Errorf("AddArchive of an identical archive: %v", err)
-	}
-	if after, err := os.Stat(filepath.Join(dir, archive(v1, linux))); err != nil || !os.SameFile(before, after) {
-		t.Errorf("AddArchive has replaced an identical archive: %v", err)
-	}
-	if pkg, err := m.RecordedPackage(t.Context(), alpha, v1, linux, verify.Policy{}); pkg == nil {
-		t.Errorf("RecordedPackage after it: %v, want the package", err)
-	}
-}
-
 // TestAddArchiveRefuses checks that AddArchive, like Add, refuses a package without a part of its
 // address, and writes nothing.
 func TestAddArchiveRefuses(t *testing.T) {
@@ -171,14 +148,14 @@ func TestAddArchiveRefuses(t *testing.T) {
 		clear func(*provider.Package)
 		want  string
 	}{
-		"provider": {func(p *provider.Package) { p.Provider = addrs.Provider{} }, "the provider is missing"},
-		"version":  {func(p *provider.Package) { p.Version = addrs.Version{} }, "the version is missing"},
-		"platform": {func(p *provider.Package) { p.Platform = addrs.Platform{} }, "a platform is missing"},
+		"provider": {func(p *provider.Package) { p.Provider = addrs.Provider{} }, "no mirror can have the provider"},
+		"version":  {func(p *provider.Package) { p.Version = addrs.Version{} }, "the version or a platform is missing"},
+		"platform": {func(p *provider.Package) { p.Platform = addrs.Platform{} }, "the version or a platform is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m, dir := newMirror(t)
-			s := must.Get(m.Stage(t.Context()))(t)
+			s := must.Get(storage.Stage(t.Context(), m.Store, ""))(t)
 			defer s.Discard()
 			got := must.Get(provider.Receive(t.Context(), src, pkg, s.File, provider.ReceiveOptions{FetchEvidence: true}))(t)
 			bad := pkg.Clone()
@@ -201,7 +178,7 @@ func TestKeptIsNotReported(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)
 	m, dir := newMirror(t)
-	mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{ZHOnly: true})
+	mustAdd(t, m, src, wants(three[:1], v1), mirrordir.AddOptions{})
 	data := []byte(read(t, dir, archive(v1, linux)))
 	pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	data[len(data)/2] ^= 1
@@ -210,10 +187,10 @@ func TestKeptIsNotReported(t *testing.T) {
 	must.Do(t, locked.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: []checksum.Hash{pkg.SHA256}}))
 	for name, add := range map[string]func() ([]mirrordir.Added, error){
 		"Add": func() ([]mirrordir.Added, error) {
-			return m.Add(t.Context(), failing{Err: errors.New("no source")}, wants(three[:1], v1), mirrordir.AddOptions{ZHOnly: true})
+			return m.Add(t.Context(), failing{Err: errors.New("no source")}, wants(three[:1], v1), mirrordir.AddOptions{})
 		},
 		"AddLocked": func() ([]mirrordir.Added, error) {
-			return m.AddLocked(t.Context(), failing{Err: errors.New("no source")}, locked, three[:1], mirrordir.AddOptions{ZHOnly: true})
+			return m.AddLocked(t.Context(), failing{Err: errors.New("no source")}, locked, three[:1], mirrordir.AddOptions{})
 		},
 	} {
 		added, err := add()
@@ -224,11 +201,6 @@ func TestKeptIsNotReported(t *testing.T) {
 		if err := lock.Merge(alpha, v1, addrs.ProviderConstraint{}, added[0].Report.Recordable()); err != nil || len(lock.Accept(alpha, v1).Hashes()) > 0 {
 			t.Errorf("%s: the lock file has %v, %v; want no hash", name, lock.Accept(alpha, v1), err)
 		}
-	}
-	// An archive that is read, for its h1, is replaced.
-	added, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.AddOptions{})
-	if err != nil || len(added) != 1 || !added[0].Fetched || added[0].Report.Trust != verify.Signed {
-		t.Errorf("Add with h1 = %+v, %v; want the archive fetched again, signed", added, err)
 	}
 }
 
@@ -367,7 +339,7 @@ func TestContextEndsWhileArchivesAreRead(t *testing.T) {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three[:1]), Deflate: true, Files: map[string]string{"noise": string(noise)}}).Sums() // deflated before requests have a timeout
 	full := &bucket{}
 	locked := mirrortest.LockedStore{Store: full, Dir: &storage.Dir{Path: t.TempDir()}} // for usual names
-	mustAdd(t, &mirrordir.Mirror{Store: locked, TempDir: t.TempDir()}, client(reg), wants(three[:1], v1), mirrordir.AddOptions{ZHOnly: true})
+	mustAdd(t, &mirrordir.Mirror{Store: locked, TempDir: t.TempDir()}, client(reg), wants(three[:1], v1), mirrordir.AddOptions{})
 	delete(full.Content, home+"/index.json")
 	delete(full.Content, home+"/1.0.0.json")
 	zip := int64(len(full.Content[archive(v1, linux)]))
@@ -388,7 +360,6 @@ func TestContextEndsWhileArchivesAreRead(t *testing.T) {
 		recorded bool
 	}{
 		"Add takes over":   {add, false},
-		"Add computes h1":  {add, true},
 		"Check":            {check, true},
 		"Check, no record": {check, false},
 		"Reindex":          {reindex, false},

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
@@ -67,10 +66,8 @@ func (v *version) find(ctx context.Context, platform addrs.Platform) (name strin
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	a := address{v.provider, v.edit.version, platform}
-	base = v.edit.doc.entries[platform.String()]
-	if v.edit.doc.state != nil {
-		swept = v.edit.doc.state.Swept
-	}
+	base = v.edit.doc.Archives[platform.String()]
+	swept = v.edit.doc.State.Swept
 	if !v.edit.fresh {
 		return a.archive(), base, swept, nil
 	}
@@ -89,23 +86,18 @@ func (v *version) find(ctx context.Context, platform addrs.Platform) (name strin
 func (v *version) takeOff(ctx context.Context, archive string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return stored.Retry(ctx, archive, func() error {
-		e, err := v.m.begin(ctx, v.provider, v.edit.version, false)
-		if err != nil {
-			return err
-		}
-		v.edit = e
-		n := len(e.entries)
-		maps.DeleteFunc(e.entries, func(_ string, l listed) bool { return resolve(providerDir(v.provider), l.URL) == archive })
-		if len(e.entries) == n {
-			return nil
-		}
+	e, err := v.m.begin(ctx, v.provider, v.edit.version, false)
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(e.entries, func(_ string, l listed) bool { return resolve(providerDir(v.provider), l.URL) == archive })
+	if len(e.entries) < len(e.doc.Archives) {
 		if err := v.m.publish(ctx, v.provider, []*edit{e}, false); err != nil {
 			return err
 		}
-		v.edit, err = v.m.begin(ctx, v.provider, e.version, false)
-		return err
-	})
+	}
+	v.edit, err = v.m.begin(ctx, v.provider, e.version, false)
+	return err
 }
 
 // finish lists what was added to some versions of a provider, and the versions in the index. After a conflict it looks at
@@ -149,7 +141,7 @@ func (v *version) review(ctx context.Context) (err error) {
 		}
 		delete(v.targets, platform)
 		void := slices.DeleteFunc(t.uploads, func(name string) bool { return listed[name] })
-		if err := v.m.deleteAll(ctx, void); err != nil {
+		if err := stored.Delete(ctx, v.m.Store, void); err != nil {
 			return err
 		}
 		v.put(ctx, platform)
@@ -161,7 +153,6 @@ func (v *version) review(ctx context.Context) (err error) {
 type target struct {
 	v      *version
 	policy verify.Policy
-	zhOnly bool              // as in AddOptions
 	pkg    *provider.Package // package of the source, at first only its address
 
 	// What is there.
@@ -180,8 +171,8 @@ type target struct {
 }
 
 // newTarget reads the files of a package of v, except its document.
-func (v *version) newTarget(ctx context.Context, pkg *provider.Package, policy verify.Policy, zhOnly bool) (*target, error) {
-	t := &target{v: v, policy: policy, zhOnly: zhOnly, pkg: pkg, size: -1}
+func (v *version) newTarget(ctx context.Context, pkg *provider.Package, policy verify.Policy) (*target, error) {
+	t := &target{v: v, policy: policy, pkg: pkg, size: -1}
 	var err error
 	if t.name, t.base, t.swept, err = v.find(ctx, pkg.Platform); err != nil || t.name == "" {
 		return t, err
@@ -211,49 +202,10 @@ func (t *target) judgeRecord(ctx context.Context) (*verify.Report, error) {
 	return t.policy.Judge(ctx, rec.evidence(addressOf(t.pkg)), checksum.Digests{Size: rec.Size, Hashes: rec.Hashes})
 }
 
-// isComplete reports whether the archive and its record are what the options require. If only an h1 is
-// missing, it reads the archive to compute the h1, and sets the report.
-func (t *target) isComplete(ctx context.Context) (bool, error) {
-	rec := t.record
-	if rec == nil || rec.Size != t.size || rec.Evidence == nil {
-		return false, nil
-	}
-	needsH1 := !t.zhOnly
-	if accept := t.policy.Accept.Hashes(); !t.policy.Accept.IsZero() && !checksum.Overlap(accept, rec.Hashes) {
-		needsH1 = checksum.HasScheme(accept, checksum.SchemeH1)
-	}
-	read := needsH1 && !checksum.HasScheme(rec.Hashes, checksum.SchemeH1)
-	if read {
-		if same, err := t.addH1(ctx); !same || err != nil {
-			return false, err
-		}
-	}
-	report, err := t.judgeRecord(ctx)
-	if read {
-		t.report = report
-	}
-	return err == nil, nil
-}
-
-// addH1 computes the h1 of the archive and records it. It returns false if the archive differs from its
-// record.
-func (t *target) addH1(ctx context.Context) (bool, error) {
-	f, err := t.v.m.openArchive(ctx, t.name)
-	if err != nil {
-		return false, err
-	}
-	defer f.close()
-	if !checksum.Overlap(t.record.Hashes, f.Hashes) {
-		return false, nil
-	}
-	packed, tree, err := f.h1(ctx, t.policy.Limits)
-	if err != nil {
-		return false, err
-	}
-	full := *t.record
-	full.Hashes = checksum.Sorted(f.Hashes, []checksum.Hash{packed, tree})
-	t.record = &full
-	return true, t.save(ctx)
+// isComplete reports whether the record has evidence of the archive and the policy accepts both.
+func (t *target) isComplete(ctx context.Context) bool {
+	_, err := t.judgeRecord(ctx)
+	return err == nil && t.record.Evidence != nil
 }
 
 // adopt judges the existing archive with the evidence of the source, and records it. It returns false
@@ -283,7 +235,7 @@ func (t *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
 
 // judge judges an archive by the policy and sets the record and the report.
 func (t *target) judge(ctx context.Context, file io.ReaderAt, got *provider.Received) error {
-	report, err := got.Judge(ctx, t.policy, file, !t.zhOnly)
+	report, err := got.Judge(ctx, t.policy, file, true)
 	if err != nil {
 		return err
 	}
@@ -315,7 +267,7 @@ func (t *target) save(ctx context.Context) error {
 	default:
 		t.recordAt = recordName(t.v.m.freshName(addressOf(t.pkg)))
 	}
-	return t.upload(t.recordAt, func() error { return t.v.m.write(ctx, t.recordAt, data, "") })
+	return t.upload(t.recordAt, func() error { return stored.Put(ctx, t.v.m.Store, t.recordAt, data, "") })
 }
 
 // upload writes a file with a fresh name, which no other writer uses: after a conflict, the file is there.
@@ -333,15 +285,6 @@ func (t *target) upload(name string, write func() error) error {
 func (t *target) write(ctx context.Context, s *storage.Staged, placed func()) error {
 	defer placed()
 	t.fetched = true
-	if t.size == t.record.Size {
-		same, err := t.isSame(ctx)
-		if err != nil {
-			return err
-		}
-		if same {
-			return t.save(ctx)
-		}
-	}
 	if t.v.edit.fresh {
 		t.name = t.v.m.freshName(addressOf(t.pkg))
 		t.recordAt = "" // beside it
@@ -369,19 +312,6 @@ func (t *target) write(ctx context.Context, s *storage.Staged, placed func()) er
 	return t.save(ctx)
 }
 
-// isSame reports whether the existing archive is the judged one.
-func (t *target) isSame(ctx context.Context) (bool, error) {
-	f, err := t.v.m.openArchive(ctx, t.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer f.close()
-	return checksum.Overlap(t.record.Hashes, f.Hashes), nil
-}
-
 // entry returns the entry of the package in the document.
 func (t *target) entry() listed { return t.record.entry(t.name, t.recordAt) }
 
@@ -392,8 +322,8 @@ func (t *target) added() Added {
 	}
 }
 
-// RecordedPackage returns a package if its archive has the recorded size and policy accepts its
-// record, otherwise nil without an error.
+// RecordedPackage returns a package if its archive has the recorded size and policy accepts its record, otherwise nil
+// without an error. It reads neither the archive nor a list of files.
 func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform, policy verify.Policy) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
 	doc, err := m.readDocument(ctx, providerDir(p), v)
@@ -401,7 +331,7 @@ func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.
 		return nil, failure.Wrap("find", pkg.String(), err)
 	}
 	of := &version{m: m, provider: p, edit: &edit{version: v, doc: doc, fresh: m.writesFresh(doc)}, adoptable: never}
-	t, err := of.newTarget(ctx, pkg, policy, false)
+	t, err := of.newTarget(ctx, pkg, policy)
 	if err != nil {
 		return nil, failure.Wrap("find", pkg.String(), err)
 	}
@@ -413,29 +343,10 @@ func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.
 	return pkg, nil
 }
 
-// Stage creates a file for a download, as [storage.Stage] does. The caller must discard it.
-func (m *Mirror) Stage(ctx context.Context) (*storage.Staged, error) {
-	return storage.Stage(ctx, m.Store, m.TempDir)
-}
-
-// Claim waits until no other process has claimed the archive of pkg, so that only one downloads it. The caller must call
-// release. If the store has no locks, release is nil. No other method waits for a claim.
-func (m *Mirror) Claim(ctx context.Context, pkg *provider.Package) (release func(), err error) {
-	if !m.hasLocks() {
-		return nil, nil
-	}
-	return m.lock(ctx, addressOf(pkg).archive()+".claim")
-}
-
 // checkAddress returns an error if no mirror can have packages of p.
 func checkAddress(p addrs.Provider) error {
-	switch {
-	case p.IsZero():
-		return errors.New("the provider is missing")
-	case p.IsBuiltIn():
-		return errors.New("the provider is part of OpenTofu itself")
-	case p.IsLegacy():
-		return errors.New("the provider address is a legacy one, without a namespace")
+	if p.IsZero() || p.IsBuiltIn() || p.IsLegacy() {
+		return fmt.Errorf("no mirror can have the provider %q", p)
 	}
 	return nil
 }
@@ -445,11 +356,8 @@ func (m *Mirror) checkWant(w Want) error {
 	if err := m.checkProvider(w.Provider); err != nil {
 		return err
 	}
-	if w.Version.IsZero() {
-		return errors.New("the version is missing")
-	}
-	if slices.ContainsFunc(w.Platforms, addrs.Platform.IsZero) {
-		return errors.New("a platform is missing")
+	if w.Version.IsZero() || slices.ContainsFunc(w.Platforms, addrs.Platform.IsZero) {
+		return errors.New("the version or a platform is missing")
 	}
 	return nil
 }
@@ -463,24 +371,15 @@ func (m *Mirror) checkProvider(p addrs.Provider) error {
 	return err
 }
 
-// maxLockWait is the maximum time that AddArchive waits for the lock of a version, since the staged
-// file uses disk space.
-const maxLockWait = 5 * time.Minute
-
-// AddArchive adds an archive that [provider.Receive] has received, with FetchEvidence, into a file of
-// [Mirror.Stage], if policy accepts it, unless the mirror has one that policy accepts.
-func (m *Mirror) AddArchive(ctx context.Context, s *storage.Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {
-	added, err := m.addArchive(ctx, s, pkg, got, policy)
-	return added, failure.Wrap("mirror", pkg.String(), err)
-}
-
-func (m *Mirror) addArchive(ctx context.Context, s *storage.Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (*Added, error) {
+// AddArchive adds an archive that [provider.Receive] has received, with FetchEvidence, into a file of [storage.Stage]
+// for Store, if policy accepts it, unless the mirror has one that policy accepts. It is for programs that do not leave
+// downloads to [Mirror.Add], such as a cache.
+func (m *Mirror) AddArchive(ctx context.Context, s *storage.Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (_ *Added, err error) {
+	defer func() { err = failure.Wrap("mirror", pkg.String(), err) }()
 	if err := m.checkWant(Want{pkg.Provider, pkg.Version, []addrs.Platform{pkg.Platform}}); err != nil {
 		return nil, err
 	}
-	waiting, cancel := context.WithTimeout(ctx, maxLockWait)
-	defer cancel()
-	unlock, err := m.lock(waiting, documentName(pkg.Provider, pkg.Version))
+	unlock, err := stored.Lock(ctx, m.Store, documentName(pkg.Provider, pkg.Version))
 	if err != nil {
 		return nil, err
 	}
@@ -490,12 +389,12 @@ func (m *Mirror) addArchive(ctx context.Context, s *storage.Staged, pkg *provide
 		return nil, err
 	}
 	v.add = func(ctx context.Context, _ addrs.Platform) (*target, error) {
-		t, err := v.newTarget(ctx, pkg, policy, false)
+		t, err := v.newTarget(ctx, pkg, policy)
 		if err != nil {
 			return nil, err
 		}
-		if kept, err := t.isComplete(ctx); kept || err != nil {
-			return t, err
+		if t.isComplete(ctx) {
+			return t, nil
 		}
 		if err := t.judge(ctx, s.File, got); err != nil {
 			return nil, err

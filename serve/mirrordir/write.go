@@ -1,24 +1,20 @@
 package mirrordir
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path"
 	"slices"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/storage"
 )
-
-// maxWriting is the maximum number of files that are read or written concurrently.
-const maxWriting = 16
 
 // grace is how long an operation may continue after its context has ended, so that it does not leave
 // a package half replaced or unlisted. If this is too short, the next call completes the work.
@@ -34,48 +30,6 @@ func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	return late, func() { stop(); cancel(nil) }
 }
 
-// lock waits for locks, if the store has locks. A writer holds the lock of a version from reading its document until
-// document and index are written. The lock of a provider protects its index. A writer that needs both locks the version
-// first. It locks several versions in their order.
-func (m *Mirror) lock(ctx context.Context, names ...string) (unlock func(), err error) {
-	var held []func()
-	unlock = func() {
-		for _, free := range held {
-			free()
-		}
-	}
-	for _, name := range names {
-		free, err := stored.Lock(ctx, m.Store, name)
-		if err != nil {
-			unlock()
-			return nil, err
-		}
-		held = append(held, free)
-	}
-	return unlock, nil
-}
-
-func (m *Mirror) hasLocks() bool {
-	_, ok := storage.As[storage.Locker](m.Store)
-	return ok
-}
-
-// errLayout means that this version of the package must not write.
-var errLayout = errors.New("the mirror must be written by another program or version")
-
-// mayWrite returns an error if a document says that m must not change it.
-func (m *Mirror) mayWrite(name string, of *state) error {
-	switch {
-	case of == nil:
-		return nil
-	case of.Layout > layout:
-		return fmt.Errorf("%s has layout %d, known is %d: %w", name, of.Layout, layout, errLayout)
-	case of.Locked && !m.hasLocks():
-		return fmt.Errorf("%s says that locks protect the archives, and the store has none: %w; use a store that is a storage.Locker", name, errLayout)
-	}
-	return nil
-}
-
 // begin reads the document of a version and returns an edit with its entries. If another program has written the document,
 // begin drops the entries of missing archives. If anew is set, a damaged document counts as empty, and begin drops no
 // entry: the caller does.
@@ -84,13 +38,13 @@ func (m *Mirror) begin(ctx context.Context, p addrs.Provider, v addrs.Version, a
 	if err != nil && !(anew && errors.Is(err, errDamaged)) {
 		return nil, withRemedy(err)
 	}
-	if err := m.mayWrite(documentName(p, v), doc.state); err != nil {
+	if err := doc.State.MayWrite(m.Store, documentName(p, v)); err != nil {
 		return nil, err
 	}
 	e := &edit{version: v, doc: doc, fresh: m.writesFresh(doc), entries: map[string]listed{}}
-	for platform, l := range doc.entries {
+	for platform, l := range doc.Archives {
 		size := int64(0)
-		if name := resolve(providerDir(p), l.URL); doc.state == nil && !anew && isArchiveOf(p, v, name) {
+		if name := resolve(providerDir(p), l.URL); doc.State.Layout == 0 && !anew && isArchiveOf(p, v, name) {
 			if size, err = m.fileSize(ctx, name); err != nil {
 				return nil, err
 			}
@@ -104,34 +58,29 @@ func (m *Mirror) begin(ctx context.Context, p addrs.Provider, v addrs.Version, a
 
 // writesFresh reports whether archives of a version get fresh names, since no lock protects usual ones.
 func (m *Mirror) writesFresh(doc *document) bool {
-	return !m.hasLocks() || doc.state != nil && !doc.state.Locked
+	return !stored.HasLocks(m.Store) || doc.listsFresh()
 }
 
 // publish writes the documents of the edits and the index. The error wraps storage.ErrConflict if another writer has
 // changed one of them: then the caller begins again. If anew is set, a damaged index is replaced.
 func (m *Mirror) publish(ctx context.Context, p addrs.Provider, edits []*edit, anew bool) error {
-	unlock, err := m.lock(ctx, indexName(p))
+	unlock, err := stored.Lock(ctx, m.Store, indexName(p))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	doc, err := stored.Read(ctx, m.Store, indexName(p))
-	if err != nil && !(anew && errors.Is(err, errDamaged)) {
+	ix, err := m.readIndex(ctx, p)
+	damaged := anew && errors.Is(err, errDamaged)
+	if err != nil && !damaged {
 		return withRemedy(err)
 	}
-	tooLarge := err != nil
-	ix, err := parseIndex(doc)
-	if err != nil && !(anew && errors.Is(err, errDamaged)) {
-		return withRemedy(fmt.Errorf("%s: %w", indexName(p), err))
-	}
-	ix.damaged = ix.damaged || tooLarge
-	if err := m.mayWrite(indexName(p), ix.state); err != nil {
+	if err := ix.State.MayWrite(m.Store, indexName(p)); err != nil {
 		return err
 	}
 	for _, e := range edits {
 		// The document was empty. If an addition has since written document and index, the index must not lose the version
 		// before the write of the document fails: if this process died between the two, the version would stay unlisted.
-		if len(e.doc.entries) == 0 && len(e.entries) == 0 && ix.lists(e.version) {
+		if len(e.doc.Archives) == 0 && len(e.entries) == 0 && ix.lists(e.version) {
 			now, err := m.readDocument(ctx, providerDir(p), e.version)
 			if err != nil && !errors.Is(err, errDamaged) {
 				return err
@@ -141,37 +90,11 @@ func (m *Mirror) publish(ctx context.Context, p addrs.Provider, edits []*edit, a
 			}
 		}
 	}
-	groups, err := plan(p, ix, edits, m.hasLocks(), m.text)
+	groups, err := plan(p, ix, edits, damaged, stored.HasLocks(m.Store), m.text)
 	if err != nil {
 		return err
 	}
-	for _, steps := range groups {
-		err := stored.Each(ctx, maxWriting, len(steps), func(ctx context.Context, i int) error { return m.take(ctx, steps[i]) })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// take takes one step.
-func (m *Mirror) take(ctx context.Context, s step) error {
-	if s.data == nil {
-		if s.was == "" {
-			return nil
-		}
-		return m.Store.Delete(ctx, s.name) // the caller has the lock
-	}
-	return m.write(ctx, s.name, s.data, s.was)
-}
-
-func (m *Mirror) write(ctx context.Context, name string, data []byte, was storage.Revision) error {
-	return m.Store.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), was)
-}
-
-// deleteAll deletes files that no document names, or will name.
-func (m *Mirror) deleteAll(ctx context.Context, names []string) error {
-	return stored.Each(ctx, maxWriting, len(names), func(ctx context.Context, i int) error { return m.Store.Delete(ctx, names[i]) })
+	return stored.Take(ctx, m.Store, groups[:]...)
 }
 
 // edit is what a writer wants to make of the document of a version.
@@ -184,13 +107,6 @@ type edit struct {
 	sweep   bool              // whether unlisted files are deleted afterwards
 }
 
-// step is one change of a file.
-type step struct {
-	name string
-	data []byte           // nil to delete the file
-	was  storage.Revision // of the file that is replaced, empty if there is none
-}
-
 // plan returns the steps that turn what was read into what the edits want. The steps of a group may run concurrently,
 // the groups in this order: documents that list archives, the index, documents that list none. So the index never
 // lists a version without archives.
@@ -199,9 +115,9 @@ type step struct {
 // writers of one version conflict. An addition writes the document even if only the index lacks the version: a removal
 // that has read the document before then fails. A removal writes the index even if the index does not list the version:
 // an addition that has read the index before, and is about to list the version, then fails.
-func plan(p addrs.Provider, ix *index, edits []*edit, locked bool, serial func() string) (groups [3][]step, err error) {
-	next := maps.Clone(ix.versions)
-	dropped := ix.damaged
+func plan(p addrs.Provider, ix *index, edits []*edit, dropped, locked bool, serial func() string) (groups [3][]stored.Step, err error) {
+	next := map[string]struct{}{}
+	maps.Copy(next, ix.Versions)
 	for _, e := range edits {
 		v := e.version.String()
 		switch {
@@ -209,7 +125,7 @@ func plan(p addrs.Provider, ix *index, edits []*edit, locked bool, serial func()
 			if next[v] = struct{}{}; ix.lists(e.version) && !e.changes() {
 				continue
 			}
-		case ix.lists(e.version) || len(e.doc.entries) > 0:
+		case ix.lists(e.version) || len(e.doc.Archives) > 0:
 			delete(next, v)
 			dropped = true
 		case len(e.retire) == 0 && (e.fresh || e.doc.was == ""):
@@ -225,32 +141,32 @@ func plan(p addrs.Provider, ix *index, edits []*edit, locked bool, serial func()
 		}
 		groups[group] = append(groups[group], s)
 	}
-	if dropped || len(next) != len(ix.versions) || ix.state == nil && len(edits) > 0 && len(next) > 0 {
-		s := step{name: indexName(p), was: ix.was}
+	if dropped || len(next) != len(ix.Versions) || ix.State.Layout == 0 && len(edits) > 0 && len(next) > 0 {
+		s := stored.Step{Name: indexName(p), Was: ix.was}
 		if len(next) > 0 || !locked {
-			s.data, err = (&index{state: &state{Layout: layout, Serial: serial(), Locked: locked}, versions: next}).render()
+			s.Data, err = stored.Encode(&index{State: stored.State{Layout: stored.Layout, Serial: serial(), Locked: locked}, Versions: next})
 		}
-		groups[1] = []step{s}
+		if err == nil && (len(next) > stored.MaxList || len(s.Data) > stored.MaxDocument) {
+			err = fmt.Errorf("%s would have more than %d versions or %d bytes: %w", s.Name, stored.MaxList, stored.MaxDocument, failure.ErrTooLarge)
+		}
+		groups[1] = []stored.Step{s}
 	}
 	return groups, err
 }
 
 // changes reports whether an edit changes the document. The first writer after another program takes it over.
 func (e *edit) changes() bool {
-	return e.doc.state == nil || len(e.retire) > 0 || !maps.EqualFunc(e.doc.entries, e.entries, listed.equal)
+	return e.doc.State.Layout == 0 || len(e.retire) > 0 || !maps.EqualFunc(e.doc.Archives, e.entries, listed.equal)
 }
 
 // step returns the change of the document of a version. A document without entries stays where there are no locks: it
 // refuses writers that have read the document before.
-func (e *edit) step(p addrs.Provider, serial string) (step, error) {
-	s := step{name: documentName(p, e.version), was: e.doc.was}
+func (e *edit) step(p addrs.Provider, serial string) (stored.Step, error) {
+	s := stored.Step{Name: documentName(p, e.version), Was: e.doc.was}
 	if !e.fresh && len(e.entries) == 0 && !e.sweep {
 		return s, nil
 	}
-	of := state{Layout: layout, Serial: serial, Locked: !e.fresh}
-	if e.doc.state != nil {
-		of.Swept, of.Retired = e.doc.state.Swept, e.doc.state.Retired
-	}
+	of := stored.State{Layout: stored.Layout, Serial: serial, Locked: !e.fresh, Swept: e.doc.State.Swept, Retired: e.doc.State.Retired}
 	if e.sweep {
 		of.Swept++
 	}
@@ -258,8 +174,8 @@ func (e *edit) step(p addrs.Provider, serial string) (step, error) {
 		of.Retired = slices.Compact(slices.Sorted(slices.Values(slices.Concat(of.Retired, e.retire, e.takenOff(p)))))
 	}
 	var err error
-	if s.data, err = (&document{&of, e.entries, ""}).render(); err != nil {
-		err = fmt.Errorf("%s: %w", s.name, err)
+	if s.Data, err = stored.Encode(&document{Archives: e.entries, State: of}); err == nil && len(s.Data) > maxDocument {
+		err = fmt.Errorf("%s would have more than %d bytes: %w", s.Name, maxDocument, failure.ErrTooLarge)
 	}
 	return s, err
 }
@@ -270,7 +186,7 @@ func (e *edit) takenOff(p addrs.Provider) (names []string) {
 	for _, l := range e.entries {
 		stay[l.URL] = true
 	}
-	for _, l := range e.doc.entries {
+	for _, l := range e.doc.Archives {
 		if name := resolve(providerDir(p), l.URL); !stay[l.URL] && isArchiveOf(p, e.version, name) && !isFresh(name) {
 			names = append(names, path.Base(name))
 		}

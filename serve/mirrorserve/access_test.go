@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/serve/internal/mirrortest"
 	"github.com/tofureg/tofureg/serve/mirrorserve"
 	"github.com/tofureg/tofureg/serve/regserve"
 	"github.com/tofureg/tofureg/testkit/regtest"

@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/cooldown"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/serve/internal/webserve"
 	"github.com/tofureg/tofureg/serve/mirrordir"
@@ -257,9 +258,11 @@ func (c *Cache) fetch(ctx context.Context, d *download) error {
 	if kept := c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); kept != nil {
 		return c.fetchKept(ctx, d, kept)
 	}
-	if c.Mirror.Holds(pkg) {
-		// It was removed after the caller had got pkg.
-		var err error
+	if body, err := c.Mirror.Open(ctx, pkg); !errors.Is(err, failure.ErrNotFound) {
+		// It is from the mirror, and was removed after the caller had got it.
+		if err == nil {
+			body.Close()
+		}
 		if pkg, err = c.upstream.ProviderPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); err != nil {
 			return err
 		}
@@ -268,7 +271,7 @@ func (c *Cache) fetch(ctx context.Context, d *download) error {
 		return err
 	}
 	var refused, err error
-	if d.staged, refused = c.Mirror.Stage(ctx); refused != nil {
+	if d.staged, refused = storage.Stage(ctx, c.Mirror.Store, c.Mirror.TempDir); refused != nil {
 		if d.staged, err = storage.Stage(ctx, nil, c.Mirror.TempDir); err != nil {
 			return err
 		}
@@ -396,8 +399,8 @@ const maxClaimWait = time.Minute
 func (c *Cache) claim(ctx context.Context, pkg *provider.Package) (release func()) {
 	ctx, cancel := context.WithTimeout(ctx, maxClaimWait)
 	defer cancel()
-	release, err := c.Mirror.Claim(ctx, pkg)
-	if err != nil || release == nil {
+	release, err := stored.Lock(ctx, c.Mirror.Store, pkg.String()+".claim")
+	if err != nil {
 		return func() {}
 	}
 	return release

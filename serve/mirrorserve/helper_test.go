@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/serve/internal/mirrortest"
 	"github.com/tofureg/tofureg/serve/mirrordir"
 )
 

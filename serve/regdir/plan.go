@@ -91,7 +91,7 @@ func (v *version) render(next *record) (steps []stored.Step, same bool, err erro
 
 // listed returns the list with next.
 func (v *version) listed(next *record) ([]byte, error) {
-	list := &versionList{&stored.State{Layout: stored.Layout, Serial: next.State.Serial}, map[addrs.Version]listed{}}
+	list := &versionList{stored.State{Layout: stored.Layout, Serial: next.State.Serial}, map[addrs.Version]listed{}}
 	maps.Copy(list.entries, v.list.entries)
 	if delete(list.entries, v.version); len(next.published()) > 0 {
 		for other := range list.entries {

@@ -164,6 +164,9 @@ func (p *publication) next(ctx context.Context, v *version) (*record, error) {
 			names = append(names, a.names(p.item)...)
 		}
 	}
+	if err := next.limits(); err != nil {
+		return nil, err
+	}
 	if err := p.upload(ctx, v, names); err != nil {
 		return nil, err
 	}
@@ -248,17 +251,15 @@ func (p *publication) claim(ctx context.Context) error {
 
 // writeOnce writes a document, unless there is one, and returns the content that there is.
 func (r *Registry) writeOnce(ctx context.Context, name string, v any) ([]byte, error) {
-	data, err := stored.Encode(v)
-	for range 2 {
-		old, unread := stored.Read(ctx, r.Store, name)
-		if unread != nil || old.Revision != "" {
-			return old.Data, unread
-		}
-		if err = stored.Put(ctx, r.Store, name, data, ""); !errors.Is(err, storage.ErrConflict) {
-			break
-		}
+	old, err := stored.Read(ctx, r.Store, name)
+	if err != nil || old.Revision != "" {
+		return old.Data, err
 	}
-	return data, err
+	data, err := stored.Encode(v)
+	if err != nil {
+		return nil, err
+	}
+	return data, stored.Put(ctx, r.Store, name, data, "")
 }
 
 // writeDiscovery writes the discovery document, unless there is one.

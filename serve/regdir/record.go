@@ -13,7 +13,6 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/internal/regwire"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
@@ -23,7 +22,6 @@ import (
 
 // Limits of documents. A list may have 16 MiB.
 const (
-	maxVersions  = 100_000 // in a list, as in clients
 	maxPlatforms = 1_000   // of a version
 	maxFew       = 100     // hashes of an archive, keys, protocols
 	maxRecord    = 4 << 20 // bytes of a record
@@ -117,16 +115,27 @@ func (rec *record) names(i item) map[string]bool {
 func (rec *record) check(i item) error {
 	isProvider := i.kind == providers
 	isInvalid := func(a packed) bool {
-		return a.Platform.IsZero() == isProvider || len(a.Hashes) > maxFew ||
-			len(a.Hashes) > 0 && (a.Size <= 0 || !checksum.HasScheme(a.Hashes, checksum.SchemeZH) || !i.isArchive(a.File, a.Platform))
+		return a.Platform.IsZero() == isProvider || len(a.Hashes) > 0 && (a.Size <= 0 || !checksum.HasScheme(a.Hashes, checksum.SchemeZH) || !i.isArchive(a.File, a.Platform))
 	}
 	_, err := addrs.ParseSubdir(rec.Subdir)
 	isOut := len(rec.published()) == 0
 	if rec.State.Layout == 0 || rec.Release != i.String() || slices.ContainsFunc(rec.Archives, isInvalid) || !isOut && rec.H1.IsZero() != isProvider || rec.Subdir != "" && err != nil {
 		return damaged("it does not describe %s", i)
 	}
-	if max(len(rec.Keys), len(rec.Protocols)) > maxFew || len(rec.Archives) > maxPlatforms {
-		return damaged("more than %d keys or protocols, or %d platforms: %w", maxFew, maxPlatforms, failure.ErrTooLarge)
+	if err := rec.limits(); err != nil {
+		return damaged("%w", err)
+	}
+	return nil
+}
+
+// limits returns an error if a list has more elements than its limit.
+func (rec *record) limits() error {
+	few := max(len(rec.Keys), len(rec.Protocols))
+	for _, a := range rec.Archives {
+		few = max(few, len(a.Hashes))
+	}
+	if few > maxFew || len(rec.Archives) > maxPlatforms {
+		return fmt.Errorf("more than %d keys, protocols or hashes, or %d platforms: %w", maxFew, maxPlatforms, failure.ErrTooLarge)
 	}
 	return nil
 }
@@ -182,19 +191,15 @@ func (rec *record) documents(i item) map[string]any {
 
 // readRecord reads the record of a version, nil if it is missing. The error wraps stored.ErrDamaged if it is invalid.
 func (r *Registry) readRecord(ctx context.Context, i item) (stored.Document, *record, error) {
-	doc, err := stored.ReadAtMost(ctx, r.Store, i.record(), maxRecord)
-	if err != nil || doc.Data == nil {
-		return doc, nil, err
-	}
 	var rec *record
-	err = stored.Decode(doc.Data, &rec)
+	doc, err := stored.Load(ctx, r.Store, i.record(), maxRecord, &rec)
 	switch {
-	case err == nil && rec.Release != i.String() && strings.EqualFold(rec.Release, i.String()):
+	case err != nil || rec == nil:
+		return doc, nil, err
+	case rec.Release != i.String() && strings.EqualFold(rec.Release, i.String()):
 		return doc, nil, fmt.Errorf("%w: its name is %q", ErrExists, rec.Release) // the store does not tell them apart
-	case err == nil:
-		err = rec.check(i)
 	}
-	if err != nil {
+	if err := rec.check(i); err != nil {
 		return doc, nil, fmt.Errorf("%s: %w", i.record(), err)
 	}
 	return doc, rec, nil
@@ -202,7 +207,7 @@ func (r *Registry) readRecord(ctx context.Context, i item) (stored.Document, *re
 
 // versionList is the list of the versions of a provider or a module.
 type versionList struct {
-	state   *stored.State // nil if another program has written it
+	state   stored.State // zero if another program has written it
 	entries map[addrs.Version]listed
 }
 
@@ -244,56 +249,44 @@ func (l listed) equal(o listed) bool {
 
 // readList reads the list of versions. That of a missing document is empty.
 func (r *Registry) readList(ctx context.Context, i item) (doc stored.Document, list *versionList, err error) {
-	if doc, err = stored.Read(ctx, r.Store, i.list()); err != nil || doc.Data == nil {
-		return doc, &versionList{}, err
-	}
-	if list, err = parseList(doc.Data); err != nil {
-		err = fmt.Errorf("%s: %w", i.list(), err)
-	}
-	return doc, list, err
-}
-
-func parseList(data []byte) (*versionList, error) {
 	type versions struct{ Versions []json.RawMessage }
-	var doc *struct {
+	wire := &struct {
 		versions
 		Modules []versions
-		Tofureg *stored.State
+		Tofureg stored.State
+	}{}
+	list = &versionList{entries: map[addrs.Version]listed{}}
+	if doc, err = stored.Load(ctx, r.Store, i.list(), stored.MaxDocument, &wire); err != nil {
+		return doc, list, err
 	}
-	if err := jsondoc.CheckList(data, "versions", maxVersions); err != nil {
-		return nil, damaged("%w", err)
-	}
-	if err := stored.Decode(data, &doc); err != nil {
-		return nil, err
-	}
-	l := &versionList{doc.Tofureg, map[addrs.Version]listed{}}
-	entries, parse := doc.Versions, addrs.ParseVersion
-	if len(doc.Modules) > 0 {
-		entries, parse = doc.Modules[0].Versions, addrs.ParseModuleVersion
+	list.state = wire.Tofureg
+	entries, parse := wire.Versions, addrs.ParseVersion
+	if len(wire.Modules) > 0 {
+		entries, parse = wire.Modules[0].Versions, addrs.ParseModuleVersion
 	}
 	for _, raw := range entries {
-		var e *listed
-		if err := stored.Decode(raw, &e); err != nil {
-			return nil, err
+		e := listed{}
+		err := json.Unmarshal(raw, &e)
+		v, invalid := parse(e.Version)
+		err = cmp.Or(err, invalid)
+		for _, on := range e.Platforms {
+			_, invalid := addrs.NewPlatform(on.OS, on.Arch)
+			err = cmp.Or(err, invalid)
 		}
-		v, err := parse(e.Version)
 		switch {
 		case err != nil:
-			return nil, damaged("%w", err)
-		case l.entries[v].raw != nil:
-			return nil, damaged("version %s is listed twice", v)
+		case list.entries[v].raw != nil:
+			err = fmt.Errorf("version %s is listed twice", v)
 		case len(e.Platforms) > maxPlatforms || len(e.Protocols) > maxFew:
-			return nil, damaged("version %s has more than %d platforms or %d protocols: %w", v, maxPlatforms, maxFew, failure.ErrTooLarge)
+			err = fmt.Errorf("version %s has more than %d platforms or %d protocols: %w", v, maxPlatforms, maxFew, failure.ErrTooLarge)
 		}
-		for _, on := range e.Platforms {
-			if _, err := addrs.NewPlatform(on.OS, on.Arch); err != nil {
-				return nil, damaged("%w", err)
-			}
+		if err != nil {
+			return doc, list, fmt.Errorf("%s: %w: %w", i.list(), stored.ErrDamaged, err)
 		}
 		e.raw = raw
-		l.entries[v] = *e
+		list.entries[v] = e
 	}
-	return l, nil
+	return doc, list, nil
 }
 
 // versions returns the versions, newest first.
@@ -303,8 +296,8 @@ func (l *versionList) versions() []addrs.Version {
 
 // render returns the document.
 func (l *versionList) render(i item) ([]byte, error) {
-	if len(l.entries) > maxVersions {
-		return nil, fmt.Errorf("%s would have more than %d versions: %w", i.list(), maxVersions, failure.ErrTooLarge)
+	if len(l.entries) > stored.MaxList {
+		return nil, fmt.Errorf("%s would have more than %d versions: %w", i.list(), stored.MaxList, failure.ErrTooLarge)
 	}
 	entries := []any{}
 	for _, v := range l.versions() {

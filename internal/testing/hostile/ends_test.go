@@ -246,7 +246,7 @@ var endings = []ending{
 		litter(t, filepath.Join(dir, ".tofureg"), ".tofureg-%d.part")
 		return func(ctx context.Context) error {
 			m := mirrorIn(t, dir)
-			return errorOf(m.Add(ctx, c.world().registry(), []mirrordir.Want{release}, mirrordir.AddOptions{ZHOnly: true}))
+			return errorOf(m.Add(ctx, c.world().registry(), []mirrordir.Want{release}, mirrordir.AddOptions{}))
 		}
 	}},
 	{"mirrordir.Mirror.All", 100, false, inMirror(func(ctx context.Context, m *mirrordir.Mirror) error {
