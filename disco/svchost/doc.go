@@ -14,7 +14,8 @@
 //
 // Names are written in Unicode. [Parse] refuses punycode (xn--...), which would hide the name from
 // the reader, in any spelling. Unicode names are mapped as by current clients (UTS #46 for lookup,
-// not transitional): straße.example and strasse.example differ.
+// not transitional): straße.example and strasse.example differ. Letters that are newer than Unicode 15 are
+// refused; OpenTofu 1.13 has Unicode 17.
 //
 // The protocol is https://opentofu.org/docs/internals/remote-service-discovery/.
 package svchost

@@ -31,3 +31,14 @@ func TestRunes(t *testing.T) {
 		}
 	}
 }
+
+// TestNewLetters: letters that are new in Unicode 16 and 17 are refused, as by tofu 1.12. OpenTofu 1.13, which is built with
+// Unicode 17, accepts them. Go 1.26 and x/net have Unicode 15.
+func TestNewLetters(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"\u1c8a.example.com", "\U00010d70.example.com", "\ua7cf.example.com"} {
+		if got, err := svchost.Parse(name); err == nil {
+			t.Errorf("Parse(%q) = %v, want an error; if the tables are newer now, accept it here and in doc.go", name, got)
+		}
+	}
+}

@@ -3,6 +3,8 @@ package install_test
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -109,6 +111,20 @@ func TestNothingReplacesTheLock(t *testing.T) {
 	s.ClearFaults()
 	if sel := only(t, s.ensure(t, lock)); sel.Reports[s.in.Platform].Trust != verify.Signed {
 		t.Errorf("%+v", sel)
+	}
+}
+
+// TestTampered: Ensure replaces an installed directory that was changed, and a file that was added is gone. OpenTofu 1.13 fails there
+// and leaves the directory to the operator.
+func TestTampered(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	result := s.ensure(t, nil)
+	sel := only(t, result)
+	must.Do(t, os.WriteFile(filepath.Join(sel.Dir, "added"), nil, 0o644))
+	again := only(t, s.ensure(t, result.Lock))
+	if _, err := os.Lstat(filepath.Join(again.Dir, "added")); !errors.Is(err, fs.ErrNotExist) || again.Dir != sel.Dir {
+		t.Errorf("Ensure over a changed directory: %v in %s, want the package in %s", err, again.Dir, sel.Dir)
 	}
 }
 
