@@ -17,7 +17,7 @@ type ModuleConstraint struct {
 	text string // canonical
 }
 
-// ParseModuleConstraint parses terms like those of [ParseProviderConstraint], but with versions as
+// ParseModuleConstraint parses the terms of [ParseProviderConstraint], but with versions as
 // for [ParseModuleVersion] and any spaces before them.
 //
 // The operator ~> allows the last written number to grow. Unlike for a provider, "~> 1"

@@ -93,7 +93,7 @@ func (s *static) Token(_ context.Context, host svchost.Hostname) (Token, error) 
 func (s *static) String() string { return "static tokens" }
 
 // Chain returns a Source that tries sources in order and returns the first token. An error
-// ends the search. Nil sources are ignored. Invalidate of the result calls that of sources.
+// ends the search. Nil sources are ignored. Invalidate of the result calls Invalidate of the sources.
 func Chain(sources ...Source) Invalidator {
 	sources = slices.Clone(sources)
 	return &chain{sources: slices.DeleteFunc(sources, func(s Source) bool { return s == nil })}
@@ -123,7 +123,7 @@ func (c *chain) String() string { return "chain of sources" }
 
 // Cached returns a Source that keeps the results of src for ttl, also for hosts without a token,
 // but no errors. If ttl is 0, it is one hour; if negative, nothing is cached. A nil src has no
-// tokens. Invalidate of the result calls that of src; results of lookups in progress are not
+// tokens. Invalidate of the result calls Invalidate of src; results of lookups in progress are not
 // cached.
 //
 // Concurrent calls for one host share one lookup, which continues while one of them waits. The

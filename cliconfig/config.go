@@ -52,7 +52,7 @@ type Config struct {
 
 	// OCI returns the source of a method oci_mirror. It is called at the first use of each, perhaps
 	// concurrently. If OCI is nil or fails, requests to the method fail, and no later method is
-	// tried. Their errors wrap that of OCI, unless it is a
+	// tried. Their errors wrap the error of OCI, unless it is a
 	// [github.com/tofureg/tofureg/failure.ErrNotFound].
 	OCI func(m *Method) (provider.Source, error)
 
@@ -170,7 +170,7 @@ func (c *Config) Installer(dir string) *install.Installer {
 	return in
 }
 
-// stampDir returns the directory for stamps, or "" if there are none.
+// stampDir returns the directory for stamps, or "" if stamps are off.
 func (c *Config) stampDir() string {
 	if !c.Stamps {
 		return ""

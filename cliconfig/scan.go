@@ -78,7 +78,7 @@ func tooLarge(at int, limit string, max int) error {
 	return &problemAt{at, fmt.Errorf("%w: more than %d %s", failure.ErrTooLarge, max, limit)}
 }
 
-// parse reads the syntax of a file and adds its words to those of other files. As in the CLI, the
+// parse reads the syntax of a file and adds its words to the words of other files. As in the CLI, the
 // content determines which syntax it is. If once is set, as in OpenTofu, an argument of the native syntax must not be
 // repeated in its block. The error is a *problemAt.
 func parse(src string, once bool, words *int) (items []item, json bool, err error) {

@@ -39,7 +39,7 @@ type System struct {
 	// XDG_CONFIG_HOME and XDG_DATA_HOME are ignored, and the default host is registry.terraform.io.
 	Terraform bool
 
-	// GOOS and GOARCH select the rules for paths. If empty, they are those of package runtime.
+	// GOOS and GOARCH select the rules for paths. If empty, package runtime has them.
 	GOOS, GOARCH string
 
 	// Open opens the file at a path such as /home/alice/.tofurc, or a directory as an

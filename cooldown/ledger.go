@@ -26,22 +26,22 @@ import (
 //	3.7.2 2026-11-26T10:00:00Z
 //	3.7.1 2026-11-20T10:00:00Z first listed
 //
-// The word "first" marks versions of the first look, and "listed" those that stay listed. A version that is
+// The word "first" marks versions of the first list, and "listed" those that stay listed. A version that is
 // missing in a list is removed from the file, so it is new if it comes back. A [provider.Versions.Partial]
-// list removes no version and is not the first look.
+// list removes no version and is not the first list.
 //
 // A damaged line is ignored, and its version is recorded again as seen now. So are all versions if the file is
 // damaged. A file has at most 20,000 versions of at most 128 bytes; others count as seen now. There are at most
-// 10,000 files for providers and 10,000 for modules; the first look at another one is an error that wraps
+// 10,000 files for providers and 10,000 for modules; the first list of another one is an error that wraps
 // [failure.ErrTooLarge]. No version is recorded as older than the newest one in its file, so a clock that is set back
 // makes no version old. A clock that is set ahead leaves dates that hold later versions back, too: edit them.
 type Ledger struct {
 	// Store has the files. It must not be nil.
 	Store storage.Store
 
-	// Old is a time, such as the day after a server started for the first time. Versions of a first look whose
+	// Old is a time, such as the day after a server started for the first time. Versions of a first list whose
 	// dates are before Old are old enough. Their date is the date in the list, or without one the time of the
-	// first look, also of a version that was published a minute before. If zero, no version is old for that reason.
+	// first list, also of a version that was published a minute before. If zero, no version is old for that reason.
 	Old time.Time
 
 	// Now returns the time. If nil, it is [time.Now]. A [Rule] uses its own.
@@ -143,7 +143,7 @@ type entry struct {
 	found         bool // in this visit
 }
 
-// date returns when the version was first seen. Versions of the first look before old are old.
+// date returns when the version was first seen. Versions of the first list before old are old.
 func (e *entry) date(old time.Time) time.Time {
 	seen := time.Unix(e.seen, 0).UTC()
 	if e.first && seen.Before(old) {
@@ -152,7 +152,7 @@ func (e *entry) date(old time.Time) time.Time {
 	return seen
 }
 
-// find returns the entry of a version, which is new if there is none. An entry that exceeds a limit is not added, so
+// find returns the entry of a version, which is new if it is missing. An entry that exceeds a limit is not added, so
 // the version is new each time.
 func (p *page) find(v Version) *entry {
 	p.text, _ = v.Version.AppendText(p.text[:0])

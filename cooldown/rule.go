@@ -17,7 +17,7 @@ type Rule struct {
 	// records nothing.
 	Age time.Duration
 
-	// Dates, if not nil, has dates beside those of the lists; the later date of a version counts. A [Recorder],
+	// Dates, if not nil, has dates beside the dates of the lists; the later date of a version counts. A [Recorder],
 	// such as a [Ledger], also keeps versions listed that were listed once. It is found with [As].
 	Dates Dates
 
@@ -55,7 +55,7 @@ type Look struct {
 //
 //	Unwrap() Dates
 //
-// A wrapper without it is no Recorder, so versions do not stay listed. A wrapper with it is not called where a Record is
+// A wrapper without it is not a Recorder, so versions do not stay listed. A wrapper with it is not called where a Record is
 // called, unless it has the method itself. So one that counts has Record besides FirstSeen. A struct that embeds a
 // [Ledger] hides that it is a Recorder.
 func As[T any](d Dates) (t T, ok bool) { return wrap.As[T](d) }

@@ -14,7 +14,7 @@ import (
 )
 
 // Providers is a [provider.Source] that lists only the versions of another source that are old enough.
-// Packages are those of the other source, of all versions. It is safe for concurrent use if the other
+// Packages come from the other source, of all versions. It is safe for concurrent use if the other
 // source is.
 type Providers struct {
 	// Source has the providers. It must not be nil, except for Filter.
@@ -64,7 +64,7 @@ func (c *Providers) Filter(ctx context.Context, p addrs.Provider, versions *prov
 }
 
 // Modules is a [module.Source] that lists only the versions of another source that are old enough.
-// Locations are those of the other source, of all versions. It is safe for concurrent use if the other
+// Locations come from the other source, of all versions. It is safe for concurrent use if the other
 // source is.
 type Modules struct {
 	// Source has the modules. It must not be nil.

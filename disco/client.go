@@ -26,7 +26,7 @@ type Client struct {
 }
 
 // Discover returns the services of host, from [Hosts] or by a request. A host that answers 404
-// has no services, or those of [Hosts.Fallback], which is not an error.
+// has no services, or the services of [Hosts.Fallback], which is not an error.
 //
 // Concurrent calls with the same token for a host share a request, which continues while one of
 // them waits. The error, a [*failure.Error], can wrap [failure.ErrUnauthorized] (status 401 or 403) or

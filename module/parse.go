@@ -191,7 +191,7 @@ func splitSubdir(s string) (address, subdir string) {
 	return s, ""
 }
 
-// addSubdir appends a subdirectory to that of the location.
+// addSubdir appends a subdirectory to the subdirectory of the location.
 func (p *parser) addSubdir(subdir string) string {
 	joined, err := joinSubdir(p.loc.Subdir, subdir)
 	if e, ok := errors.AsType[*addrs.ParseError](err); ok {

@@ -42,7 +42,7 @@ type Multi struct {
 
 	// Failover is for sources with the same content, such as two mirrors: the list of versions, too, comes
 	// from the first source that answers. A source is then skipped after a fault, see [IsFault], and if
-	// its patterns, or those of all sources in it, exclude the provider. Any other error, also [failure.ErrNotFound],
+	// its patterns, or the patterns of all sources in it, exclude the provider. Any other error, also [failure.ErrNotFound],
 	// ends the search. Retries delay the next source, so set
 	// [github.com/tofureg/tofureg/transport.Settings.Retries] low.
 	Failover bool
@@ -57,7 +57,7 @@ var _ Source = (*Multi)(nil)
 // list has all their protocols and platforms, or no platforms if one of them lists none, and the latest
 // of their dates. Held has the versions that no source lists, with the earliest Until.
 //
-// The error wraps that of the source that ended the search. If all sources were skipped, it lists
+// The error wraps the error of the source that ended the search. If all sources were skipped, it lists
 // their errors and wraps one of them: a fault, else ErrNoPlatform, [failure.ErrNoVersion] or [failure.ErrNotFound].
 func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
 	s := &search{op: "list versions of", subject: p.String(), tell: m.Skipped}
@@ -187,7 +187,7 @@ func skips(err error) bool { return IsFault(err) || errors.Is(err, ErrExcluded) 
 
 // IsFault reports whether another source or a later attempt may succeed: the connection failed, the answer
 // timed out or broke off, or its status is 408, 429 or 5xx. Errors of the operating system and
-// [failure.ErrOffline] are faults. The end of the caller's context is no fault. A failed request stays
+// [failure.ErrOffline] are faults. The end of the caller's context is not a fault. A failed request stays
 // one if the deadline of the context is before the next attempt.
 func IsFault(err error) bool {
 	for _, kind := range []error{failure.ErrNotFound, failure.ErrUnauthorized, failure.ErrInsecure, failure.ErrTooLarge, ErrProtocol, context.Canceled} {

@@ -68,7 +68,7 @@ type Verified interface {
 //	Unwrap() Source
 //
 // Packages and archives come from the wrapper in any case. Otherwise a wrapper is not called where a T is used, unless
-// it has the methods itself. So one that counts the requests of a server has those of Catalogue as well as those of
+// it has the methods itself. So one that counts the requests of a server has the methods of Catalogue and of
 // [Lister]. A wrapper that changes which versions, packages, hashes or archives there are has no Unwrap: a server
 // serves the packages of a mirror or a cache behind Unwrap unjudged. Without Unwrap, or if a struct embeds a source in
 // place of the interface [Source], it is a source of its own, which a server asks for each package.

@@ -109,7 +109,7 @@ func nextPacket(data *cryptobyte.String) (p rawPacket, err error) {
 	return p, nil
 }
 
-// readParts reads a body in any number of parts. The lengths of all but the last one are powers of two.
+// readParts reads a body in any number of parts. The lengths of all parts except the last one are powers of two.
 func readParts(data, body *cryptobyte.String) bool {
 	var parts []byte
 	for !data.Empty() && 224 <= (*data)[0] && (*data)[0] < 255 {

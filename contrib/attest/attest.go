@@ -1,4 +1,4 @@
-// Package attest verifies who built a provider, by Sigstore attestations, such as those of GitHub Actions. It is
+// Package attest verifies who built a provider, by Sigstore attestations, such as GitHub Actions makes. It is
 // experimental.
 //
 //	trusted, err := (&attest.TUF{Dir: cacheDir}).TrustedRoot(ctx) // or a file
@@ -166,7 +166,7 @@ func (p provenance) Builder(ctx context.Context, ev verify.Evidence, zh checksum
 	}
 	failures := []error{fmt.Errorf("none of %d attestations is acceptable", len(ev.Attestations))}
 	if len(ev.Attestations) == 0 {
-		failures[0] = errors.New("the package has no attestation; Verifier.Source finds those of Verifier.Bundles")
+		failures[0] = errors.New("the package has no attestation; Verifier.Source finds them in Verifier.Bundles")
 	}
 	for i, text := range ev.Attestations[:min(len(ev.Attestations), MaxBundles)] {
 		for _, digest := range digests {
@@ -473,7 +473,7 @@ func (b *Beside) Bundles(ctx context.Context, _ Identity, pkg *provider.Package,
 // TUF fetches the trusted root of a Sigstore instance by The Update Framework. The zero value is for the public instance.
 type TUF struct {
 	Dir       string              // keeps a root for a day, and must be safe from other users; if empty, nothing is kept
-	URL       string              // of the repository; if empty, that of the public instance
+	URL       string              // of the repository; if empty, the public instance
 	Root      []byte              // first root.json of the repository; required with URL
 	Transport *transport.Settings // settings of requests, which have no token
 }
@@ -508,7 +508,7 @@ func (t *TUF) TrustedRoot(ctx context.Context) (data []byte, err error) {
 	return data, failure.Wrap("fetch the trusted root of", options.RepositoryBaseURL, err)
 }
 
-// damaged returns a file in the directory of a TUF that is no JSON, or "". Other errors may come from the server, which
+// damaged returns a file in the directory of a TUF that is not JSON, or "". Other errors may come from the server, which
 // must not make users remove the directory.
 func damaged(dir string) (found string) {
 	if dir == "" {

@@ -289,7 +289,7 @@ func (s *Store) URL(ctx context.Context, name string, lifetime time.Duration) (s
 	return a.base.Scheme + "://" + a.base.Host + path + "?" + query + "&X-Goog-Signature=" + hex.EncodeToString(signature), nil
 }
 
-// escaped escapes all but the unreserved characters of RFC 3986.
+// escaped escapes all characters except the unreserved ones of RFC 3986.
 func escaped(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
 // signer returns the service account of Credentials and its key. Errors have no part of the key.

@@ -50,7 +50,7 @@ var _ module.Fetcher = (*Client)(nil)
 //
 //	options := module.Options{Fetcher: oci.Configure(config)}
 //
-// The credentials are those of [cliconfig.Config.OCICredentials], with the entries of its
+// The credentials are in [cliconfig.Config.OCICredentials], with the entries of its
 // Docker-style files. If a file at a usual place is invalid, all these files are ignored, and
 // this is logged.
 //

@@ -11,7 +11,7 @@ import (
 
 // Access returns a function for the field Access of servers. It records the duration and the bytes of each
 // answer, with its kind, its status, whether it was aborted, and whether a cache had it, and calls next if it
-// is not nil. What was requested is no attribute, because clients choose it.
+// is not nil. The subject is not an attribute, because clients choose it.
 func (t *Telemetry) Access(next func(context.Context, access.Entry)) func(context.Context, access.Entry) {
 	return func(ctx context.Context, e access.Entry) {
 		about := []attribute.KeyValue{

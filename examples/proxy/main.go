@@ -5,7 +5,7 @@
 //
 // Several processes may share the directory and the secret, behind a load balancer that forwards TCP. Copy this file.
 //
-// In a configuration the server's name replaces that of the registry, proxy.example.com/hashicorp/random. Or the CLI
+// In a configuration the server's name replaces the registry's, proxy.example.com/hashicorp/random. Or the CLI
 // configuration names the mirror, and sources stay as they are:
 //
 //	provider_installation {

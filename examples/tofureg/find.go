@@ -21,7 +21,7 @@ type found struct {
 // find prints the newest versions that constraints allow, and where their packages are.
 func find(ctx context.Context, c *call) error {
 	flags := c.flags()
-	modules := flags.Bool("module", false, "the addresses are those of modules")
+	modules := flags.Bool("module", false, "the addresses name modules")
 	on := platforms(flags)
 	args, err := c.parse(flags, 1, -1)
 	if err != nil {

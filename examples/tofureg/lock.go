@@ -15,7 +15,7 @@ import (
 func lock(ctx context.Context, c *call) error {
 	flags := c.flags()
 	path := flags.String("dir", ".", "`directory` of the configuration")
-	file := flags.String("lockfile", "", "lock `file` (default: that of the directory)")
+	file := flags.String("lockfile", "", "lock `file` (default: in the directory)")
 	store := flags.String("store", "", "keep hashes in this `directory` for the next run")
 	upgrade := flags.Bool("upgrade", false, "select new versions")
 	on := platforms(flags)
@@ -39,7 +39,7 @@ func lock(ctx context.Context, c *call) error {
 	var result *install.Result
 	err = lockfile.UpdateLenient(ctx, cmp.Or(*file, filepath.Join(*path, lockfile.Name)), func(old *lockfile.File) (*lockfile.File, error) {
 		want := want
-		for p := range want { // without a constraint, that of the lock file stays
+		for p := range want { // without a constraint, the constraint of the lock file stays
 			if e, ok := old.Get(p); ok && want[p].IsZero() {
 				want[p] = e.Constraints
 			}

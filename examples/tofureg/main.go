@@ -118,7 +118,7 @@ func (c *call) flags() *flag.FlagSet {
 // platforms adds a flag for platforms. Without it, the list has the platform of this program.
 func platforms(flags *flag.FlagSet) *[]addrs.Platform {
 	list := new([]addrs.Platform)
-	flags.Func("platform", "`OS_ARCH`; can be repeated (default: that of this program)", func(s string) error {
+	flags.Func("platform", "`OS_ARCH`; can be repeated (default: the platform of this program)", func(s string) error {
 		p, err := addrs.ParsePlatform(s)
 		*list = append(*list, p)
 		return err

@@ -149,7 +149,7 @@ func isLink(name, kind string) error {
 }
 
 // damaged converts errors about invalid data to failure.ErrArchive. It returns other errors, such as
-// those of the disk, unchanged.
+// errors of the disk, unchanged.
 func damaged(err error) error {
 	switch {
 	case err == nil, errors.Is(err, failure.ErrArchive), errors.Is(err, failure.ErrTooLarge):

@@ -83,7 +83,7 @@ type names struct {
 	walked   int // bytes of targets that leadsOut has looked at
 }
 
-// Names checks the names of files that arrive one by one, such as objects of a bucket, as those of an archive:
+// Names checks the names of files that arrive one by one, such as objects of a bucket, like names in an archive:
 // they can exist together on this system, and with the directories that they imply they are within Limits.
 type Names struct{ names names }
 

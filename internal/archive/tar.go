@@ -70,7 +70,7 @@ func (t *tree) untar(r *tar.Reader, limits Limits) (files []File, err error) {
 		}
 		if h.Typeflag == tar.TypeXGlobalHeader {
 			// It may change names or contents of the entries after it for other programs:
-			// archive/tar ignores it. That of git has a comment.
+			// archive/tar ignores it. The one of git has a comment.
 			harmless := []string{"comment", "mtime", "atime", "ctime", "uid", "gid", "uname", "gname"}
 			for key := range h.PAXRecords {
 				if !slices.Contains(harmless, key) {

@@ -76,7 +76,7 @@ func Shorten(s string, max int) string {
 	return s
 }
 
-// Text returns the text of err. Names in errors of package os, which may be those of hostile files and
+// Text returns the text of err. Names in errors of package os, which may name hostile files and
 // links, are quoted and shortened there, if they are long or not printable.
 func Text(err error) string { return named(err, err.Error()) }
 

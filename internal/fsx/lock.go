@@ -38,7 +38,7 @@ const mostDenied = 8
 // AcquireLock waits for the lock of the file at path. It creates the file with mode 0666, less the
 // umask, and follows no symbolic link out of its directory.
 //
-// The error is that of [fault.Ended], that of opening the file, or errors.ErrUnsupported if the
+// The error is of [fault.Ended], of opening the file, or errors.ErrUnsupported if the
 // system has no such locks.
 func AcquireLock(ctx context.Context, path string) (*Lock, error) {
 	root, err := OpenRoot(filepath.Dir(path))

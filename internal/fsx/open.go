@@ -121,7 +121,7 @@ func (t tree) Open(name string) (fs.File, error) {
 	return treeFile{f, t.ctx}, nil
 }
 
-// Lstat and ReadLink are those of [fs.ReadLinkFS].
+// Lstat and ReadLink implement [fs.ReadLinkFS].
 func (t tree) Lstat(name string) (fs.FileInfo, error) {
 	info, err := t.root.Lstat(name)
 	return info, fault.Printable(err)

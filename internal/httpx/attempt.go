@@ -164,7 +164,7 @@ func (f *fetch) redirect(a *attempt, next *http.Request, via []*http.Request) er
 	if limit := max(0, cmp.Or(f.req.Redirects, defaultRedirects)); len(via) > limit {
 		return fmt.Errorf("more than %d redirects", limit)
 	}
-	// A relative URL has the user of the URL before, and is no attempt to choose a login.
+	// A relative URL has the user of the URL before, and does not try to choose a login.
 	if u := next.URL.User; u != nil && (a.url.User == nil || u.String() != a.url.User.String() || !sameOrigin(a.url, next.URL)) {
 		return errors.New("the URL contains credentials")
 	}
@@ -224,7 +224,7 @@ func (f *fetch) isSuccess(resp *http.Response) bool {
 }
 
 // causeOf returns the cause of ctx if it has ended, or err as the error of an attempt. A timeout of the
-// transport itself is no error of a context.
+// transport itself is not an error of a context.
 func causeOf(ctx context.Context, err error) error {
 	if isA[*redirectError](err) {
 		return err

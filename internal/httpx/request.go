@@ -189,7 +189,7 @@ type Shared[V any] struct {
 
 // Get returns the result of decode for the document that r requests. If several callers share the
 // result, clone returns a copy for each of them; if clone is nil, all callers get the same value.
-// Errors of decode are those of [Response.Unusable].
+// Errors of decode are as of [Response.Unusable].
 func (s *Shared[V]) Get(ctx context.Context, c *Client, r Request, clone func(V) V, decode func(context.Context, *Response) (V, error)) (v V, err error) {
 	key, get, err := c.Prepare(ctx, r) // each caller its own: a token must not lend its answer to others
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 )
 
 // do makes attempts until one succeeds or no other may follow, and returns the last one. The loop and its waits are
-// those of go-retryablehttp. It gets no Logger, because it would log secrets in URLs: announce logs.
+// as in go-retryablehttp. It gets no Logger, because it would log secrets in URLs: announce logs.
 func (f *fetch) do(ctx context.Context) *attempt {
 	made := &attempts{fetch: f}
 	rc := &retryablehttp.Client{
@@ -59,7 +59,7 @@ func (f *fetch) do(ctx context.Context) *attempt {
 }
 
 // attempts is the transport that makes the attempts of a fetch. It has no idle connections to close:
-// go-retryablehttp would close those of other requests after each failure.
+// go-retryablehttp would close connections of other requests after each failure.
 type attempts struct {
 	fetch *fetch
 	last  *attempt // nil before the first

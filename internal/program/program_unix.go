@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// A Group is a running program with the programs that it has started, but for those that have left
+// A Group is a running program with the programs that it has started, except programs that have left
 // its process group.
 type Group struct{ leader int }
 

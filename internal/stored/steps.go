@@ -19,7 +19,7 @@ const Layout = 1
 // State is the member "tofureg" of a document. Programs that write it without that member drop it.
 type State struct {
 	Layout  int      `json:"layout"`
-	Serial  string   `json:"serial"`            // differs after each write, also if all else is the same
+	Serial  string   `json:"serial"`            // differs after each write, also if nothing else changes
 	Locked  bool     `json:"locked,omitempty"`  // files have their usual names, which locks protect
 	Swept   int      `json:"swept,omitempty"`   // number of sweeps
 	Retired []string `json:"retired,omitempty"` // usual names, without directory, that are never listed again
@@ -47,7 +47,7 @@ func HasLocks(s storage.Store) bool {
 }
 
 // Lock waits for locks, if the store has locks. Who changes a version has the lock of its document from reading it until
-// all documents are written. A caller that needs more locks takes that of the index or list last, and several versions
+// all documents are written. A caller that needs more locks takes the lock of the index or list last, and several versions
 // in their order.
 func Lock(ctx context.Context, s storage.Store, names ...string) (unlock func(), err error) {
 	l, ok := storage.As[storage.Locker](s)
@@ -75,7 +75,7 @@ func Lock(ctx context.Context, s storage.Store, names ...string) (unlock func(),
 type Step struct {
 	Name string
 	Data []byte           // nil to delete the file; the caller has its lock
-	Was  storage.Revision // of the file that is replaced, empty if there is none
+	Was  storage.Revision // of the file that is replaced, empty if it is new
 }
 
 // Take takes the steps of a group concurrently, and the groups in their order.

@@ -43,7 +43,7 @@ const maxSize = 16 << 20 // bytes of a manifest
 // ErrSyntax means that a file is not a manifest of modules, or exceeds 16 MiB or 500,000 JSON members.
 var ErrSyntax = errors.New("not a manifest of modules; remove the file to install the modules again")
 
-// Record is the entry of a module. Its texts are those of the file, so they may be invalid.
+// Record is the entry of a module. Its texts are as in the file, so they may be invalid.
 type Record struct {
 	Key     string // names of the calls, joined by dots; empty for the configuration itself
 	Source  string // as the CLI writes it

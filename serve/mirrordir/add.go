@@ -65,7 +65,7 @@ type Added struct {
 	// Hashes are those that the mirror states.
 	Hashes []checksum.Hash `json:"hashes"`
 
-	// Report is that of the policy, nil if the archive was kept unread.
+	// Report is the report of the policy, nil if the archive was kept unread.
 	Report *verify.Report `json:"report,omitempty"`
 }
 

@@ -477,7 +477,7 @@ type restatement struct {
 	uploads []string // records with fresh names
 }
 
-// restate sets the entries of a version: those of existing files and of URLs outside of the mirror stay, and archives
+// restate sets the entries of a version: entries of existing files and of URLs outside of the mirror stay, and archives
 // with usual names that are not retired are listed. Under the lock of the version the records beside the archives
 // are right, and not the document.
 func (c *inspection) restate(ctx context.Context, p addrs.Provider, there *files, r *restatement) error {

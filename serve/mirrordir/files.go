@@ -168,7 +168,7 @@ func (f *files) available(p addrs.Provider) *provider.Versions {
 // v0 also stands for any version.
 var v0 = addrs.MustParseVersion("0.0.0")
 
-// packagesOf lists the packages of a provider, and returns an error if there are none. Like the CLI, it
+// packagesOf lists the packages of a provider, and returns an error if it finds none. Like the CLI, it
 // accepts any valid spelling of the host, the namespace and the type in a local directory, and unpacked
 // packages. Unlike the CLI, the version in a name is case-sensitive.
 func (m *Mirror) packagesOf(ctx context.Context, p addrs.Provider) (*files, error) {

@@ -97,7 +97,7 @@ type SweepResult struct {
 }
 
 // Sweep deletes files that no document lists any more: what [Mirror.Remove] leaves in a store without locks, archives
-// that were replaced there, and those of processes that have died. It never deletes what other programs have placed, unless
+// that were replaced there, and uploads of processes that have died. It never deletes what other programs have placed, unless
 // it was listed and removed.
 //
 // Other processes may change the mirror concurrently. One that is adding a package then uploads it again, and a client

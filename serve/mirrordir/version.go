@@ -60,7 +60,7 @@ func (v *version) put(ctx context.Context, platform addrs.Platform) {
 }
 
 // find returns the name of the archive of a package, its entry, and the number of sweeps so far. Under a lock, the
-// archive has the usual name, listed or not. Otherwise it has that of its entry. The name is empty if there is no
+// archive has the usual name, listed or not. Otherwise it has the name of its entry. The name is empty if there is no
 // such archive.
 func (v *version) find(ctx context.Context, platform addrs.Platform) (name string, base listed, swept int, err error) {
 	v.mu.Lock()
@@ -156,14 +156,14 @@ type target struct {
 	pkg    *provider.Package // package of the source, at first only its address
 
 	// What is there.
-	base     listed           // entry of the document on which all else rests, or zero
+	base     listed           // entry of the document on which the rest is based, or zero
 	swept    int              // sweeps so far
 	name     string           // name of the archive, empty if there is none with a name that may be used
 	size     int64            // its size, negative if it is missing
 	revision storage.Revision // of the archive, empty if it is missing
 	recordAt string           // name of the record
 	recorded stored.Document  // the record
-	record   *record          // nil if it is missing or invalid, later that of the judged archive
+	record   *record          // nil if it is missing or invalid, later the record of the judged archive
 
 	fetched bool           // whether the archive was downloaded
 	report  *verify.Report // report of the policy about the archive, nil if it was not read

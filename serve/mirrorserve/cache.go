@@ -111,7 +111,7 @@ func (c *Cache) countHit(ctx context.Context) {
 	webserve.Note(ctx, webserve.Hit)
 }
 
-// countFailure counts an archive that failed with err. A caller that leaves, or reads nothing, is no failure.
+// countFailure counts an archive that failed with err. A caller that leaves, or reads nothing, is not a failure.
 func (c *Cache) countFailure(ctx context.Context, err error) {
 	if ctx.Err() == nil && !errors.Is(err, failure.ErrNotFound) && !errors.Is(err, errStalled) {
 		c.failures.Add(1)
@@ -172,7 +172,7 @@ func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provid
 	}))
 }
 
-// ProviderPackage returns the package of Mirror if Policy accepts its record, otherwise that of Source.
+// ProviderPackage returns the package of Mirror if Policy accepts its record, otherwise the package of Source.
 func (c *Cache) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	if err := c.check(p); err != nil {
 		return nil, err
@@ -230,7 +230,7 @@ func (c *Cache) Open(ctx context.Context, pkg *provider.Package) (*provider.Body
 	return &provider.Body{ReadCloser: &cacheBody{reader: r, cache: c}, Size: r.size}, nil
 }
 
-// openFile opens the cached archive of a package in a local mirror, and returns nil if there is none.
+// openFile opens the cached archive of a package in a local mirror, and returns nil if it is missing.
 func (c *Cache) openFile(ctx context.Context, pkg *provider.Package) *provider.Body {
 	if !c.Mirror.IsLocal() {
 		return nil
@@ -367,7 +367,7 @@ func (c *Cache) cachedHashes(ctx context.Context, p addrs.Provider, v addrs.Vers
 	return kept
 }
 
-// cachedPackage returns the cached package, nil if there is none.
+// cachedPackage returns the cached package, nil if it is missing.
 func (c *Cache) cachedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) *provider.Package {
 	pkg, err := c.Mirror.RecordedPackage(ctx, p, v, platform, c.Policy.For(p))
 	if c.logFailure(ctx, p, err) != nil {
@@ -511,7 +511,7 @@ func (c *Cache) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Ve
 	if c.Cooldown == nil {
 		return kept, nil
 	}
-	// Source does not answer. Only now, because the first look of a ledger should be at the list of Source.
+	// Source does not answer. Only now, because the first list of a ledger should come from Source.
 	versions, err := c.Mirror.ProviderVersions(ctx, p)
 	if err == nil {
 		versions.Partial = true

@@ -180,7 +180,7 @@ type statement struct {
 	hashes map[addrs.Platform][]checksum.Hash
 }
 
-// firstPackage returns the first package that exists, nil if there is none.
+// firstPackage returns the first package that exists, or nil.
 func (s *statement) firstPackage(ctx context.Context) (*provider.Package, error) {
 	for i := 0; i < len(s.platforms); i++ {
 		pkg, err := s.find(ctx, s.platforms[i])

@@ -28,12 +28,12 @@ import (
 // object whose "errors" omit the URL of the source.
 //
 // If Source is [provider.Verified], as a [github.com/tofureg/tofureg/serve/mirrordir.Mirror] and a [Cache] are, its packages are served
-// without Policy, also those of other programs. Archives in an object store must have the stated hashes, in a local
+// without Policy, also hashes of other programs. Archives in an object store must have the stated hashes, in a local
 // directory the recorded size. If Source is a [Cache], its Policy, its Parallel, its Platforms and the TempDir of its Mirror
 // count. [provider.As] finds what a source can do behind wrappers; packages and archives then come from the wrapper, and an
 // archive that is no [io.Seeker] then has no ranges. A struct that embeds a Mirror or a Cache is like any other source.
 //
-// From any other source, documents have the hashes that Policy permits, regardless of Accept, or those of a
+// From any other source, documents have the hashes that Policy permits, regardless of Accept, or the hashes of a
 // [provider.Catalogue]. Archives are verified while they are forwarded. The last byte is sent only if Policy accepts
 // the archive; otherwise the connection is aborted. Ranges are sent after verification. Concurrent requests share one
 // download into a temporary file, of which there are at most 16 × Parallel. Nothing is cached.

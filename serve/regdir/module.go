@@ -27,7 +27,7 @@ import (
 
 // PublishModule publishes a version of a module: the package at a location, such as "/src/network" or
 // "git::https://example.com/network.git?ref=v1.0.0" of [module.ParseLocation]. o must permit the location;
-// see [module.Options.AllowLocal] and [module.Options.Git]. The rules for packages are those of
+// see [module.Options.AllowLocal] and [module.Options.Git]. The rules for packages are as of
 // [module.Download]; the archive has the same bytes each time.
 //
 // Publishing the same content again changes nothing, and completes what a killed process began. If the version
@@ -136,7 +136,7 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 // LockedModules returns requests for the modules of a host that a lock file has, with version and hash, and
-// the entries that [Registry.CopyModules] cannot copy: those of other hosts, of git and of other locations, and
+// the entries that [Registry.CopyModules] cannot copy: entries of other hosts, of git and of other locations, and
 // those with an expression in place of a source or constraint. A lock file also has what the locked modules
 // call. The host of sources without one is byDefault. A zero host is [addrs.DefaultHost]. A nil lock file has
 // none.

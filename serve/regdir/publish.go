@@ -210,7 +210,7 @@ func (p *publication) put(ctx context.Context, v *version, name string) error {
 		return &checksum.MismatchError{Filename: path.Base(name), Source: "the verified file", Want: []checksum.Hash{f.zh}, Got: []checksum.Hash{got}}
 	}
 	if err = s.Commit(ctx, name, was.Revision); v.fresh && errors.Is(err, storage.ErrConflict) {
-		return nil // the answer to a repeated request, since nobody else writes it
+		return nil // the answer to a repeated request, since no other process writes it
 	}
 	return err
 }
@@ -227,7 +227,7 @@ func (p *publication) discard(ctx context.Context, rec *record) error {
 	return stored.Delete(ctx, p.Store, void)
 }
 
-// claim makes the names of a module its own, so that no other one differs in case only. Those of providers have no capitals.
+// claim makes the names of a module its own, so that no other one differs in case only. Names of providers have no capitals.
 func (p *publication) claim(ctx context.Context) error {
 	if p.kind == providers {
 		return nil

@@ -155,7 +155,7 @@ func (rec *record) pkg(i item, a packed, url func(file string) string) *provider
 	return pkg
 }
 
-// document is what a client reads about an archive. That of a removed one has only the serial.
+// document is what a client reads about an archive. The document of a removed one has only the serial.
 type document struct {
 	*regwire.Package        // of a provider
 	Location         string `json:"location,omitempty"` // of a module
@@ -247,7 +247,7 @@ func (l listed) equal(o listed) bool {
 	return l.Version == o.Version && slices.Equal(l.Protocols, o.Protocols) && slices.Equal(l.Platforms, o.Platforms)
 }
 
-// readList reads the list of versions. That of a missing document is empty.
+// readList reads the list of versions. The list of a missing document is empty.
 func (r *Registry) readList(ctx context.Context, i item) (doc stored.Document, list *versionList, err error) {
 	type versions struct{ Versions []json.RawMessage }
 	wire := &struct {

@@ -37,7 +37,7 @@ func (r *Registry) ProviderVersions(ctx context.Context, p addrs.Provider) (_ *p
 	return versions, nil
 }
 
-// published returns the record of a version and its archive for a platform. The error wraps fs.ErrNotExist if there is none.
+// published returns the record of a version and its archive for a platform. The error wraps fs.ErrNotExist if it is missing.
 func (r *Registry) published(ctx context.Context, i item, on addrs.Platform) (*record, packed, error) {
 	_, rec, err := r.readRecord(ctx, i)
 	if err != nil && !errors.Is(err, ErrExists) {

@@ -42,7 +42,7 @@ func ContentType(name string) string {
 	return "application/octet-stream"
 }
 
-// CacheControl returns the Cache-Control of an object: that of the store's function, if it is not nil. Otherwise a cache
+// CacheControl returns the Cache-Control of an object: of the store's function, if it is not nil. Otherwise a cache
 // asks again for each document, since documents are replaced, and the bucket decides about archives.
 func CacheControl(name string, of func(name string) string) string {
 	switch {

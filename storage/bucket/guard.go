@@ -20,7 +20,7 @@ type Guard struct {
 }
 
 // Client returns a client that has the Transport and the Timeout of c, if c is not nil. It follows no redirect, since the
-// next server would get the signature, the method could become GET, and the answer would count as that of the store.
+// next server would get the signature, the method could become GET, and the answer would count as the store's.
 func (g *Guard) Client(c *http.Client) *http.Client {
 	if c == nil {
 		c = http.DefaultClient

@@ -156,7 +156,7 @@ func (e *examiner) registry(baseURL string) {
 	}
 }
 
-// examiner is one call of Examine. Checks use the results of earlier checks.
+// examiner is one call of Examine. Checks use results of checks before them.
 type examiner struct {
 	whole    context.Context // of the caller
 	ctx      context.Context // of the check that runs

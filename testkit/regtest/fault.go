@@ -41,7 +41,7 @@ type Fault struct {
 
 	// Redirect is a URL to redirect to, with Status or 302. For a URL without path, or "/" for the
 	// same host, the path of the request follows after a prefix such as /redirect-1-of-1, and the
-	// query is added to that of the request. Any other URL is used as it is.
+	// query is added to the query of the request. Any other URL is used as it is.
 	Redirect string
 	Hops     int // number of redirects, to "/" without Redirect; if zero, 1 with a Redirect; if negative, endless
 
@@ -233,7 +233,7 @@ func (c *call) location(base string, h hop) string {
 // partShift is the error of the start of a part in bytes.
 const partShift = 1000
 
-// falsify turns a valid partial answer into that of Fault.Part.
+// falsify turns a valid partial answer into what Fault.Part says.
 func (w *wire) falsify(a *answer, part string) {
 	label := w.header.Get("Content-Range")
 	var first, last, total int64

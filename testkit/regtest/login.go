@@ -116,7 +116,7 @@ func (k Kind) method() string {
 	return http.MethodGet
 }
 
-// postedForm returns the posted form, or nil if there is none or it is too large.
+// postedForm returns the posted form, or nil if it is missing or too large.
 func postedForm(req *http.Request) url.Values {
 	media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
 	if err != nil || media != "application/x-www-form-urlencoded" || req.Body == nil || req.Method != http.MethodPost {

@@ -47,7 +47,7 @@ type Provider struct {
 
 	// URLs is the form of the URLs of all files: "absolute" (the default) for a full URL of
 	// releases/….zip, "root-relative" for /releases/….zip, "relative" for ../../releases/….zip, "opaque"
-	// for /get?id=…. With an Origin, all but "opaque" are "absolute".
+	// for /get?id=…. With an Origin, each form except "opaque" is "absolute".
 	URLs string
 }
 

@@ -458,7 +458,7 @@ func checkLink(origin, form string) error {
 	return nil
 }
 
-// mustBeOneOf panics if the value of a field is none of those that it can have.
+// mustBeOneOf panics if the value of a field is not one that it can have.
 func mustBeOneOf(field, value string, values ...string) {
 	if !slices.Contains(values, value) {
 		panic(fmt.Sprintf("regtest: %s is %q, want one of %q", field, value, values))

@@ -85,7 +85,7 @@ func (p *Process) Kill() {
 
 // Killed kills a process at each point of writing a target in dir, which is empty. After the kill the target must be
 // missing, and write must make it. It must remove the temporary files of the killed process, whose names start with a
-// dot, but not those of a process that runs meanwhile. Killed returns the targets, with that of the running process.
+// dot, but not of a process that runs meanwhile. Killed returns the targets, also of the running process.
 func Killed(t *testing.T, dir string, points []string, start func(target, point string) *Process, write func(target string) error) []string {
 	t.Helper()
 	wantTemporary := func(when string, want int) {

@@ -34,7 +34,7 @@ func (r *result) value() access.Result {
 
 type resultKey struct{}
 
-// Note adds a mark to the answer of a request, if ctx is that of its handler and Access is set.
+// Note adds a mark to the answer of a request, if ctx comes from its handler and Access is set.
 func Note(ctx context.Context, mark Mark) {
 	if r, ok := ctx.Value(resultKey{}).(*result); ok {
 		r.marks.Or(int32(mark))

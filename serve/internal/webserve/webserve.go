@@ -409,7 +409,7 @@ func AsInconsistent(err error) error {
 // Fail sends an error that was returned before anything was sent, and logs it.
 func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	for _, name := range []string{"Etag", "Accept-Ranges", "Content-Length"} {
-		w.Header().Del(name) // those of an archive are set before it is opened
+		w.Header().Del(name) // headers of an archive are set before it is opened
 	}
 	_, broken := errors.AsType[*inconsistentError](err)
 	status, level := http.StatusBadGateway, slog.LevelWarn

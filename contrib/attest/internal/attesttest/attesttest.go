@@ -132,7 +132,7 @@ func With(change func(*Attestation)) *Attestation {
 // WorkflowURL returns the URL of the workflow with the ref.
 func (a *Attestation) WorkflowURL() string { return a.Repository + "/" + a.Workflow + "@" + a.Ref }
 
-// extensions are those of a certificate for a workflow.
+// extensions are the extensions of a certificate for a workflow.
 func (a *Attestation) extensions() (list []pkix.Extension) {
 	for _, e := range []struct {
 		id    asn1.ObjectIdentifier
