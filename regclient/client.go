@@ -29,7 +29,7 @@ type Client struct {
 	// own.
 	Hosts *disco.Hosts
 
-	// ModuleCredentials, if not nil, is that of [registry.Client].
+	// ModuleCredentials, if not nil, is as in [registry.Client].
 	ModuleCredentials func(host svchost.Hostname) (user string, password auth.Password, ok bool)
 
 	once      sync.Once

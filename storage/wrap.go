@@ -25,7 +25,7 @@ import (
 //   - A wrapper that changes names has all four methods. It may have Lock only if the store behind it has locks.
 //
 // A struct that embeds a store such as [Dir], in place of the interface [Store], has no ability: the methods of the
-// embedded store would go around those of the struct.
+// embedded store would go around the methods of the struct.
 func As[T any](s Store) (t T, ok bool) { return wrap.As[T](s) }
 
 // Locker is a [Store] with locks, which exclude other processes.

@@ -26,7 +26,7 @@ type Fetcher struct {
 	// bucket that the credentials can read is permitted.
 	Buckets func(bucket string) error
 
-	// Endpoint is the URL of the server, as that of [Store].
+	// Endpoint is the URL of the server, as in [Store].
 	Endpoint string
 
 	// Transport has the settings of requests. Its Credentials are not used. If nil, as in the zero Fetcher, the
@@ -38,7 +38,7 @@ var _ module.Fetcher = (*Fetcher)(nil)
 
 // FetchModule downloads the package at loc into dir, with Limits, KeepLinks and SkipLinks of the options. The error
 // wraps [failure.ErrNotFound] if the object is missing, or a [*module.UnsupportedError] for another kind of location.
-// Other errors are those of [module.Download].
+// Other errors are as of [module.Download].
 func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir string, options module.Options) (skipped []string, err error) {
 	name, object, err := parse(loc)
 	if err == nil && f.Buckets != nil {

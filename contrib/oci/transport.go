@@ -125,7 +125,7 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if ctx.Value(blobKey{}) != nil && r.Method == http.MethodPut {
 		sent := &guardedBody{ReadCloser: r.Body, ctx: ctx, timer: timer, idle: orDefault(g.Idle, defaultIdle), limit: -1}
-		r.Body = struct { // whose end is not that of the request
+		r.Body = struct { // whose end is not the end of the request
 			io.Reader
 			io.Closer
 		}{sent, r.Body}

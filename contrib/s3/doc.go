@@ -11,8 +11,8 @@
 //	BUCKET.s3.REGION.amazonaws.com/KEY.tar.gz
 //	s3::https://store.example.com/BUCKET/DIRECTORY?region=REGION
 //
-// The host of S3 names the region: each of the forms that AWS documents, also those of China, GovCloud, FIPS, dual stack,
-// access points and VPC endpoints. The global s3.amazonaws.com is that of us-east-1.
+// The host of S3 names the region: each of the forms that AWS documents, also for China, GovCloud, FIPS, dual stack,
+// access points and VPC endpoints. The global s3.amazonaws.com means us-east-1.
 //
 // A registry that the caller does not control may return any location. Requests are signed with the
 // caller's credentials only for the hosts that [Fetcher.Hosts] permits.

@@ -48,7 +48,7 @@ var ErrHost = errors.New("the host is not permitted")
 
 // FetchModule downloads the package at loc into dir, with Limits, KeepLinks and SkipLinks of the options. The
 // error wraps [failure.ErrNotFound] if the object is missing, [ErrHost], or a [*module.UnsupportedError] for another kind of
-// location. Other errors are those of [module.Download].
+// location. Other errors are as of [module.Download].
 func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir string, options module.Options) (skipped []string, err error) {
 	o, err := parse(loc)
 	if err == nil {

@@ -62,7 +62,7 @@ const region = `(?<region>[a-z]{2}(?:-[a-z]+)+-[0-9]+)`
 // https://docs.aws.amazon.com/general/latest/gr/s3.html and "Virtual hosting of general purpose buckets", "Access points" and
 // "AWS PrivateLink for Amazon S3" of https://docs.aws.amazon.com/AmazonS3/latest/userguide/.
 //
-// The global endpoint is that of us-east-1, to AWS as to go-getter. Buckets elsewhere have it too, but then AWS refuses
+// The global endpoint means us-east-1, to AWS as to go-getter. Buckets elsewhere have it too, but then AWS refuses
 // signatures for us-east-1, and names the region.
 var forms = []struct {
 	host   *regexp.Regexp

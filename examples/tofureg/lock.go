@@ -59,7 +59,7 @@ func lock(ctx context.Context, c *call) error {
 	})
 }
 
-// required returns the providers in arguments, or without arguments those of the configuration in a directory, whose
+// required returns the providers in arguments, or without arguments the providers of the configuration in a directory, whose
 // modules it installs.
 func (c *call) required(ctx context.Context, config *cliconfig.Config, dir string, args []string) (install.Requirements, error) {
 	if len(args) > 0 {

@@ -254,7 +254,7 @@ func (o *packedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A tarStream reads decompressed data. Its errors are io.EOF, those of packed and the context,
+// A tarStream reads decompressed data. Its errors are io.EOF, errors of packed and the context,
 // or wrap failure.ErrArchive or failure.ErrTooLarge.
 type tarStream struct {
 	ctx      context.Context

@@ -16,7 +16,7 @@
 //
 // Every hop must be https unless AllowHTTP is set, and VetoHost must accept its host. A token is
 // sent only over https, only in the Authorization header, and on a redirect only if scheme, host
-// and port are those of the first URL. It is not sent to a presigned URL, which contains its own
+// and port are as in the first URL. It is not sent to a presigned URL, which contains its own
 // credentials, because object stores refuse both together. The same rules apply to a user and
 // password. No Referer is sent.
 //

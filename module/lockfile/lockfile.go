@@ -88,7 +88,7 @@ type Key struct {
 // KeyOf returns the key of a source and a version constraint that are string literals. The source stays as it is
 // written, except that what can be secret is cut out: user information other than "git" in a URL, and parameters
 // that are no field of [module.Location]. Sources that differ only in these have the same key. Tokens in paths stay.
-// The error wraps [ErrLocal], or is that of [module.ParseAddress].
+// The error wraps [ErrLocal], or is as of [module.ParseAddress].
 func KeyOf(source, constraint string) (Key, error) {
 	address, err := module.ParseAddress(source)
 	if err != nil {

@@ -323,7 +323,7 @@ func (d *document) platforms() map[addrs.Platform]listed {
 	return list
 }
 
-// retired reports whether an archive, or that of a record, has a usual name that must not be listed any more.
+// retired reports whether an archive, or the archive of a record, has a usual name that must not be listed any more.
 func (d *document) retired(name string) bool {
 	if archive, ok := recordedArchive(name); ok {
 		name = archive
