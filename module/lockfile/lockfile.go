@@ -108,7 +108,9 @@ func KeyOf(source, constraint string) (Key, error) {
 		}
 	}
 	_, unknown, _ := strings.Cut(address.Location.URL, "?")
-	secret := strings.Split(unknown, "&")
+	secret := slices.DeleteFunc(strings.Split(unknown, "&"), func(pair string) bool {
+		return address.Location.Kind == module.KindGit && strings.HasPrefix(pair, "depth=")
+	})
 	sep := "?"
 	for pair := range strings.SplitSeq(query, "&") {
 		if pair != "" && !slices.Contains(secret, strings.ReplaceAll(pair, " ", "%20")) {

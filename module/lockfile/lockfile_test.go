@@ -11,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module/lockfile"
@@ -206,8 +207,8 @@ func TestSave(t *testing.T) {
 		}
 	}
 	// The mode stays, an unchanged file is not written again, and parts of killed processes go.
-	part := filepath.Join(filepath.Dir(path), ".tofureg-dead.part")
-	must.Do(t, errors.Join(os.WriteFile(part, nil, 0o600), os.WriteFile(path, []byte(strings.ReplaceAll(first+vpc, "\n", "\r\n")), 0o644), os.Chmod(path, 0o666)))
+	part := must.Get(fsx.CreatePart(path, 0o600))(t)
+	must.Do(t, errors.Join(part.File.Close(), os.WriteFile(path, []byte(strings.ReplaceAll(first+vpc, "\n", "\r\n")), 0o644), os.Chmod(path, 0o666)))
 	before := must.Get(os.Stat(path))(t)
 	for _, text := range []string{first + vpc, first} {
 		must.Do(t, parse(t, text).Save(path))
@@ -216,8 +217,8 @@ func TestSave(t *testing.T) {
 			t.Errorf("Save of\n%s\nkept the file: %t, mode %v", text, os.SameFile(before, after), after.Mode())
 		}
 	}
-	if _, err := os.Stat(part); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the part of a killed process: %v, want none", err)
+	if entries := must.Get(os.ReadDir(filepath.Dir(path)))(t); len(entries) != 1 {
+		t.Errorf("beside the part of a killed process, Save left %v, want only the file", entries)
 	}
 	if _, err := lockfile.Load(filepath.Dir(path)); err == nil {
 		t.Error("Load of a directory returned no error")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/internal/testing/terraformtest"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -144,10 +145,11 @@ func TestSaveRefuses(t *testing.T) {
 func TestSaveSweeps(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, name := range []string{".tofureg-dead.part", ".tofureg", "main.tf"} {
+	for _, name := range []string{".tofureg", "main.tf"} {
 		must.Do(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	path := filepath.Join(dir, lockfile.Name)
+	must.Do(t, must.Get(fsx.CreatePart(path, 0o600))(t).File.Close()) // as if its process were killed
 	must.Do(t, parse(t, canonical).Save(path))
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 3 || entries[0].Name() != lockfile.Name || entries[1].Name() != ".tofureg" {
