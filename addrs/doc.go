@@ -1,5 +1,5 @@
-// Package addrs parses and compares addresses of providers and modules, versions, constraints and platforms. It is
-// meant for 1.0.
+// Package addrs parses and compares addresses of providers and modules, versions, constraints and platforms.
+// It is meant for 1.0.
 //
 //	p, err := addrs.ParseProvider("hashicorp/aws")
 //	if err != nil {
@@ -7,20 +7,18 @@
 //	}
 //	fmt.Println(p) // registry.opentofu.org/hashicorp/aws
 //
-// The default hostname of an [address] is [DefaultHost]; functions such as [ParseProviderIn] take another one,
-// which [svchost.Parse] must accept.
+// Parsing normalises, so values can be compared with == and used as map keys. The zero value means "not set",
+// and its text is empty. String and MarshalText return the canonical form, which UnmarshalText accepts.
 //
-// Parsing normalises, so values can be compared with == and used as map keys. The zero value means
-// "not set", and its text is empty. String and MarshalText return the canonical form, which
-// UnmarshalText accepts.
+// Parsed versions and parts of an [address], except Subdir, are safe in paths and URLs: none is empty or "..",
+// or contains a separator or a control character. Windows may refuse colons before ports.
 //
-// Parsed versions and address parts, except Subdir, are safe in paths and URLs: none is empty or
-// "..", or contains a separator or a control character. Windows may refuse colons before ports.
+// The CLI reads versions of providers and modules differently: use [ParseVersion] and [ProviderConstraint], or
+// [ParseModuleVersion] and [ModuleConstraint].
 //
-// The CLI reads the versions of providers and modules differently: use [ParseVersion] and
-// [ProviderConstraint], or [ParseModuleVersion] and [ModuleConstraint].
-//
-// Every error is a [*ParseError]. Input of more than 4,096 bytes, or 256 for a version, is refused.
+// Every error is a [*ParseError]. Input of more than 4,096 bytes, or 256 for a version, is refused. Functions
+// such as [ParseProviderIn] take a default hostname, which [svchost.Parse] must accept, or [DefaultHost] if
+// zero.
 //
 // See https://opentofu.org/docs/internals/provider-registry-protocol/,
 // https://opentofu.org/docs/internals/module-registry-protocol/ and

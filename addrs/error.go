@@ -10,11 +10,11 @@ import (
 
 // ParseError says why a text is invalid.
 type ParseError struct {
-	// Kind is the kind of text, such as "module version constraint".
+	// Kind is, for example, "module version constraint".
 	Kind       string
-	Input      string // shortened and unquoted, without user information and query
-	Reason     string // a phrase without a full stop
-	Suggestion string // the text probably meant, also in Error; may be empty
+	Input      string // shortened, without user information and query
+	Reason     string // a phrase
+	Suggestion string // what was probably meant, also in Error; may be empty
 }
 
 func (e *ParseError) Error() string {

@@ -10,9 +10,8 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// Module is the address of a module: a host, a namespace, a name and a target system, as in
-// registry.opentofu.org/terraform-aws-modules/vpc/aws. Only the hostname is normalised;
-// unlike in a [Provider], case counts.
+// Module is the address of a module, such as registry.opentofu.org/terraform-aws-modules/vpc/aws. Only the
+// hostname is normalised; unlike in a Provider, case counts.
 type Module struct {
 	host                    svchost.Hostname
 	namespace, name, system string
@@ -20,12 +19,12 @@ type Module struct {
 
 // ParseModule parses [HOSTNAME/]NAMESPACE/NAME/SYSTEM.
 //
-// Namespace and name are 1 to 64 ASCII letters, digits, hyphens and underscores, with a letter
-// or digit at both ends. The system is 1 to 64 lower-case ASCII letters and digits. The
-// hostname must contain a dot, and not be github.com or bitbucket.org.
+// Namespace and name are 1 to 64 ASCII letters, digits, hyphens and underscores, with a letter or digit at
+// both ends. The system is 1 to 64 lower-case ASCII letters and digits. The hostname must contain a dot, and
+// not be github.com or bitbucket.org.
 func ParseModule(s string) (Module, error) { return ParseModuleIn(defaultHost, s) }
 
-// ParseModuleIn is [ParseModule] with host as the default, or [DefaultHost] if zero.
+// ParseModuleIn is [ParseModule] with host as the default.
 func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 	return parseModule(host, s, s, kindModule)
 }
@@ -147,7 +146,7 @@ func (m Module) String() string {
 // IsZero reports whether m is zero.
 func (m Module) IsZero() bool { return m == Module{} }
 
-// Compare orders by host, namespace, name and system.
+// Compare orders by part.
 func (m Module) Compare(o Module) int {
 	return cmp.Or(
 		m.host.Compare(o.host),
@@ -161,19 +160,18 @@ func (m Module) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 func (m *Module) UnmarshalText(b []byte) error { return unmarshal(m, b, ParseModule) }
 
-// ModuleSource is a module in a registry and, after two slashes, a directory in its package,
-// as in terraform-aws-modules/iam/aws//modules/iam-user.
+// ModuleSource is a module and a directory in its package, as in
+// terraform-aws-modules/iam/aws//modules/iam-user.
 type ModuleSource struct {
-	Module Module // the address
-	// Subdir is a path in the package, see [ParseSubdir]; empty for the package itself.
+	Module Module // address
+	// Subdir is a path in the package, see [ParseSubdir], or empty.
 	Subdir string
 }
 
-// ParseModuleSource parses a module address and an optional directory, see [ParseModule] and
-// [ParseSubdir].
+// ParseModuleSource parses a module address and an optional directory, see [ParseModule] and [ParseSubdir].
 func ParseModuleSource(s string) (ModuleSource, error) { return ParseModuleSourceIn(defaultHost, s) }
 
-// ParseModuleSourceIn is [ParseModuleSource] with host as for [ParseModuleIn].
+// ParseModuleSourceIn is [ParseModuleSource] with host as the default.
 func ParseModuleSourceIn(host svchost.Hostname, s string) (ModuleSource, error) {
 	if reason := checkModuleShape(s); reason != "" {
 		return ModuleSource{}, refuse(kindModuleSource, s, reason)
@@ -200,12 +198,12 @@ func MustParseModuleSource(s string) ModuleSource { return must(ParseModuleSourc
 // subdirectory and the longest address can still be parsed.
 const maxSubdir = 2048
 
-// ParseSubdir parses the directory that follows two slashes in the source of a module. It
-// returns the result of [path.Clean], and "" for "" and ".".
+// ParseSubdir parses the directory after two slashes in the source of a module. It returns the result of
+// [path.Clean], and "" for "" and ".".
 //
-// It refuses a directory that is absolute or leads out of the package, spaces at the ends, more
-// than 2,048 bytes, unprintable characters, question marks, backslashes, colons, and look-alikes of
-// dots, slashes, backslashes and colons.
+// It refuses a directory that is absolute or leads out of the package, spaces at the ends, more than 2,048
+// bytes, unprintable characters, question marks, backslashes, colons, and look-alikes of dots, slashes,
+// backslashes and colons.
 func ParseSubdir(s string) (string, error) {
 	if reason := checkSubdir(s); reason != "" {
 		return "", refuse(kindSubdir, s, reason)
@@ -250,7 +248,7 @@ func (s ModuleSource) String() string {
 // IsZero reports whether s is zero.
 func (s ModuleSource) IsZero() bool { return s == ModuleSource{} }
 
-// Compare orders by module and subdirectory.
+// Compare orders by part.
 func (s ModuleSource) Compare(o ModuleSource) int {
 	return cmp.Or(s.Module.Compare(o.Module), strings.Compare(s.Subdir, o.Subdir))
 }

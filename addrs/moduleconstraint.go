@@ -11,22 +11,21 @@ import (
 	goversion "github.com/hashicorp/go-version"
 )
 
-// ModuleConstraint is a constraint on the version of a module, such as "~> 5.0", with the rules of
-// the CLI. The zero ModuleConstraint allows every release.
+// ModuleConstraint is a constraint on the version of a module, with the rules of the CLI. The zero value
+// allows every release.
 type ModuleConstraint struct {
 	text string // canonical
 }
 
-// ParseModuleConstraint parses the terms of [ParseProviderConstraint], but with versions as
-// for [ParseModuleVersion] and any spaces before them.
+// ParseModuleConstraint parses the terms of [ParseProviderConstraint], but with versions as for
+// [ParseModuleVersion] and any spaces before them.
 //
-// The operator ~> allows the last written number to grow. Unlike for a provider, "~> 1"
-// allows 2.0.0. With four numbers, such as "~> 1.2.3.4", it allows no version with fewer. With
-// a prerelease, as in "~> 1.0.0-beta", it allows none.
+// The operator ~> differs: "~> 1" allows 2.0.0. With four numbers, it allows no version with fewer. With a
+// prerelease, it allows none.
 //
-// A prerelease is allowed only if the whole constraint is that version, without operator or with
-// "=" directly before it: "=1.0.0-beta" allows 1.0.0-beta, but "= 1.0.0-beta" and "1.0.0-beta, < 2"
-// do not. Metadata counts only for such a prerelease. Blank text gives the zero ModuleConstraint.
+// A prerelease is allowed only if the whole constraint is that version, without operator or with "=" directly
+// before it: not for "= 1.0.0-beta" or "1.0.0-beta, < 2". Metadata counts only for such a prerelease. Blank
+// text gives the zero ModuleConstraint.
 func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 	if len(s) > maxInput {
 		return ModuleConstraint{}, refuse(kindModuleConstraint, s, reasonTooLong)
@@ -44,9 +43,9 @@ func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 // MustParseModuleConstraint is [ParseModuleConstraint], but panics.
 func MustParseModuleConstraint(s string) ModuleConstraint { return must(ParseModuleConstraint(s)) }
 
-// ExactModuleConstraint returns the constraint that allows v and, if v is a release, versions that
-// differ only in metadata or final zeros, such as 1.2.3.0. If the CLI never selects v, such as
-// 1.2.3.4-beta, it allows nothing.
+// ExactModuleConstraint returns the constraint that allows v and, if v is a release, versions that differ only
+// in metadata or final zeros, such as 1.2.3.0. If the CLI never selects v, such as 1.2.3.4-beta, it allows
+// nothing.
 func ExactModuleConstraint(v Version) ModuleConstraint {
 	const nothing = "< 0.0.0"
 	if !v.ok {

@@ -7,14 +7,13 @@ import (
 	"unique"
 )
 
-// Platform is an operating system and a processor architecture, named as in Go, such as
-// linux_amd64.
+// Platform is an operating system and an architecture, named as in Go, such as linux_amd64.
 type Platform struct{ os, arch string }
 
 // maxWord is the maximum length of an operating system or an architecture, in bytes.
 const maxWord = 32
 
-// ParsePlatform parses OS_ARCH. Both words are 1 to 32 ASCII letters and digits, whose case counts.
+// ParsePlatform parses OS_ARCH. Both are 1 to 32 ASCII letters and digits, whose case counts.
 func ParsePlatform(s string) (Platform, error) {
 	os, arch, ok := strings.Cut(s, "_")
 	if !ok {
@@ -26,7 +25,7 @@ func ParsePlatform(s string) (Platform, error) {
 // MustParsePlatform is [ParsePlatform], but panics.
 func MustParsePlatform(s string) Platform { return must(ParsePlatform(s)) }
 
-// NewPlatform returns the platform, checked as by [ParsePlatform].
+// NewPlatform checks as [ParsePlatform] does.
 func NewPlatform(os, arch string) (Platform, error) {
 	for _, word := range []struct{ name, text string }{{"operating system", os}, {"architecture", arch}} {
 		if !consists(word.text, maxWord, isAlnum) {
@@ -57,7 +56,7 @@ func (p Platform) String() string {
 // IsZero reports whether p is zero.
 func (p Platform) IsZero() bool { return p == Platform{} }
 
-// Compare orders by operating system and architecture.
+// Compare orders by part.
 func (p Platform) Compare(o Platform) int {
 	return cmp.Or(strings.Compare(p.os, o.os), strings.Compare(p.arch, o.arch))
 }

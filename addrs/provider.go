@@ -14,7 +14,7 @@ import (
 
 var defaultHost = svchost.MustParse("registry.opentofu.org")
 
-// DefaultHost returns registry.opentofu.org, the public registry of OpenTofu.
+// DefaultHost returns registry.opentofu.org.
 func DefaultHost() svchost.Hostname { return defaultHost }
 
 // orDefault returns the default host for addresses, which is host unless it is zero, or the
@@ -38,13 +38,12 @@ func checkHost(host svchost.Hostname) string {
 	return ""
 }
 
-// Provider is the address of a provider: a host, a namespace and a type, as in
-// registry.opentofu.org/hashicorp/aws.
+// Provider is the address of a provider, such as registry.opentofu.org/hashicorp/aws.
 //
-// Namespace and type consist of letters, digits and single hyphens between them. Each is
-// normalised to lower case, as in a hostname, and has at most 512 bytes, or 63 in punycode if it is
-// not ASCII. A namespace in ASCII can also have underscores between its ends, as in Terraform since
-// version 1.16; only [ProviderRules] can refuse them.
+// Namespace and type consist of letters, digits and single hyphens between them. Each is normalised to lower
+// case, as in a hostname, and has at most 512 bytes, or 63 in punycode if it is not ASCII. A namespace in
+// ASCII can also have underscores between its ends, as in Terraform since version 1.16; only [ProviderRules]
+// can refuse them.
 type Provider struct {
 	host           svchost.Hostname
 	namespace, typ string
@@ -59,19 +58,19 @@ const (
 	builtInNamespace = "builtin"
 )
 
-// ParseProvider parses TYPE, NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE. The default namespace
-// is hashicorp. A type that starts with terraform- or opentofu- is refused.
-// The namespace "-" is valid only at [DefaultHost], see [Provider.IsLegacy].
+// ParseProvider parses TYPE, NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE. The default namespace is hashicorp. A
+// type that starts with terraform- or opentofu- is refused. The namespace "-" is valid only at DefaultHost,
+// see [Provider.IsLegacy].
 func ParseProvider(s string) (Provider, error) { return ParseProviderIn(defaultHost, s) }
 
-// ParseProviderIn is [ParseProvider] with host as the default, or [DefaultHost] if zero.
+// ParseProviderIn is [ParseProvider] with host as the default.
 func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	return ProviderRules{Host: host}.Parse(s)
 }
 
 // ProviderRules are the rules of a CLI for addresses in its configurations.
 type ProviderRules struct {
-	// Host is the default host. If zero, it is [DefaultHost].
+	// Host is the default. If zero, [DefaultHost].
 	Host svchost.Hostname
 
 	// NoUnderscores refuses underscores in a namespace, as OpenTofu does, and Terraform before 1.16.
@@ -106,7 +105,7 @@ func (r ProviderRules) Parse(s string) (Provider, error) {
 	return r.provider(host, namespace, typ, s)
 }
 
-// ParseNamespacedProviderIn is [ParseProviderIn], but refuses TYPE alone, such as null.
+// ParseNamespacedProviderIn is [ParseProviderIn], but refuses TYPE alone.
 func ParseNamespacedProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	if !strings.Contains(s, "/") {
 		return Provider{}, refuse(kindProvider, s, "it must be NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE")
@@ -117,8 +116,7 @@ func ParseNamespacedProviderIn(host svchost.Hostname, s string) (Provider, error
 // MustParseProvider is [ParseProvider], but panics.
 func MustParseProvider(s string) Provider { return must(ParseProvider(s)) }
 
-// NewProvider returns the address with these parts, none empty, normalised and checked as by
-// [ParseProvider].
+// NewProvider returns the address with these parts, none empty, normalised and checked as by [ParseProvider].
 func NewProvider(host svchost.Hostname, namespace, typ string) (Provider, error) {
 	input := host.Display() + "/" + namespace + "/" + typ
 	if reason := checkHost(host); reason != "" {
@@ -174,10 +172,10 @@ func redundantPrefix(typ string) string {
 // Host returns the origin registry.
 func (p Provider) Host() svchost.Hostname { return p.host }
 
-// Namespace returns the namespace, in lower case and in Unicode.
+// Namespace returns the namespace in Unicode.
 func (p Provider) Namespace() string { return p.namespace }
 
-// Type returns the type, in lower case and in Unicode.
+// Type returns the type in Unicode.
 func (p Provider) Type() string { return p.typ }
 
 // String returns HOSTNAME/NAMESPACE/TYPE with the hostname in Unicode.
@@ -188,7 +186,7 @@ func (p Provider) String() string {
 	return p.host.Display() + "/" + p.namespace + "/" + p.typ
 }
 
-// Display is like [Provider.String], but leaves [DefaultHost] out.
+// Display is like [Provider.String], but leaves DefaultHost out.
 func (p Provider) Display() string {
 	if p.host == defaultHost {
 		return p.namespace + "/" + p.typ
@@ -202,8 +200,8 @@ func (p Provider) IsZero() bool { return p == Provider{} }
 // IsLegacy reports whether the namespace is "-", from before Terraform 0.13.
 func (p Provider) IsLegacy() bool { return p.namespace == legacyNamespace }
 
-// IsBuiltIn reports whether p is part of the CLI: builtin at terraform.io or opentofu.org. It
-// cannot be installed or locked, nor can a legacy provider.
+// IsBuiltIn reports whether p is part of the CLI: builtin at terraform.io or opentofu.org. It cannot be
+// installed or locked, nor can a legacy provider.
 func (p Provider) IsBuiltIn() bool {
 	if p.namespace != builtInNamespace {
 		return false
@@ -212,7 +210,7 @@ func (p Provider) IsBuiltIn() bool {
 	return host == "opentofu.org" || host == "terraform.io"
 }
 
-// Compare orders by host, namespace and type.
+// Compare orders by part.
 func (p Provider) Compare(o Provider) int {
 	return cmp.Or(p.host.Compare(o.host), strings.Compare(p.namespace, o.namespace), strings.Compare(p.typ, o.typ))
 }

@@ -12,21 +12,22 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ProviderConstraint is a constraint on the version of a provider, such as ">= 1.2, < 2.0.0". It
-// has the rules of the CLI. The zero ProviderConstraint allows every release except 0.0.0.
+// ProviderConstraint is a constraint on the version of a provider, with the rules of the CLI. The zero value
+// allows every release except 0.0.0.
 type ProviderConstraint struct {
 	text string // canonical
 }
 
-// ParseProviderConstraint parses terms separated by commas. A term is one of the operators =, !=,
-// >, >=, <, <= and ~> (the default is =), at most one space, and a version as for [ParseVersion].
+// ParseProviderConstraint parses terms separated by commas, such as ">= 1.2, < 2.0.0". A term is one of the
+// operators =, !=, >, >=, <, <= and ~> (the default is =), at most one space, and a version as for
+// [ParseVersion].
 //
-// The operator ~> allows the last written number to grow: "~> 1.2.0" allows 1.2.9 but not
-// 1.3.0. "~> 1" means "~> 1.0", which allows 1.9.0 but not 2.0.0.
+// The operator ~> allows the last written number to grow: "~> 1.2.0" allows 1.2.9 but not 1.3.0. "~> 1" means
+// "~> 1.0".
 //
-// A prerelease is allowed only if one term is that version, without operator or with "=", and its
-// precedence is in the range of all other terms: "1.0.0-beta, >= 0.9" allows 1.0.0-beta. Only = and
-// != compare metadata. Version 0.0.0 is never allowed. Blank text gives the zero ProviderConstraint.
+// A prerelease is allowed only if one term is that version, without operator or with "=", and its precedence
+// is in the range of all other terms. Only = and != compare metadata. Version 0.0.0 is never allowed. Blank
+// text gives the zero ProviderConstraint.
 func ParseProviderConstraint(s string) (ProviderConstraint, error) {
 	if len(s) > maxInput {
 		return ProviderConstraint{}, refuse(kindProviderConstraint, s, reasonTooLong)
@@ -49,8 +50,8 @@ func MustParseProviderConstraint(s string) ProviderConstraint {
 	return must(ParseProviderConstraint(s))
 }
 
-// ExactProviderConstraint returns the constraint that allows only v. It allows no version if
-// v is zero or the CLI never selects v, such as 0.0.0.
+// ExactProviderConstraint returns the constraint that allows only v, and no version if v is zero or the CLI
+// never selects v, such as 0.0.0.
 func ExactProviderConstraint(v Version) ProviderConstraint {
 	if _, ok := v.forProviders(); !ok {
 		v = Version{ok: true}
@@ -61,8 +62,7 @@ func ExactProviderConstraint(v Version) ProviderConstraint {
 // Allows reports whether c allows v, never for the zero Version.
 func (c ProviderConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
-// Matcher returns a function like [ProviderConstraint.Allows], faster for many versions and safe
-// for concurrent use.
+// Matcher returns a faster Allows for many versions, safe for concurrent use.
 func (c ProviderConstraint) Matcher() func(Version) bool {
 	if c.IsZero() {
 		return func(v Version) bool { return isRelease(v) && v != Version{ok: true} }
@@ -78,7 +78,7 @@ func (c ProviderConstraint) Matcher() func(Version) bool {
 	}
 }
 
-// And returns the constraint with the terms of all, as the CLI combines them.
+// And returns the constraint with all terms.
 func (c ProviderConstraint) And(others ...ProviderConstraint) ProviderConstraint {
 	texts := make([]string, 0, 1+len(others))
 	for _, o := range slices.Concat(others, []ProviderConstraint{c}) {
@@ -97,9 +97,8 @@ func (c ProviderConstraint) And(others ...ProviderConstraint) ProviderConstraint
 	return ProviderConstraint{all}
 }
 
-// String returns the canonical form, as in lock files, such as ">= 1.2.0, < 2.0.0": terms without
-// duplicates, ordered by version, without "=". Versions have at least three numbers, except after
-// ~>.
+// String returns the canonical form, as in lock files: terms without duplicates, ordered by version, without
+// "=". Versions have at least three numbers, except after ~>.
 func (c ProviderConstraint) String() string { return c.text }
 
 // IsZero reports whether c has no terms.

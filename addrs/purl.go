@@ -7,12 +7,11 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// PURL returns the package URL of the provider, such as
+// PURL returns the package URL, without a version if v is zero, such as
 //
 //	pkg:terraform/hashicorp/aws@5.31.0?repository_url=registry.opentofu.org
 //
-// If v is zero, it has no version. The type "terraform" is in a draft of the specification
-// (package-url/purl-spec pull request 889), and used by other tools.
+// The type is from a draft (package-url/purl-spec pull request 889).
 func (p Provider) PURL(v Version) string {
 	if p.IsZero() {
 		return ""
@@ -20,11 +19,9 @@ func (p Provider) PURL(v Version) string {
 	return purl(p.host, v, p.namespace, p.typ)
 }
 
-// PURL returns the package URL of the module, such as
+// PURL returns the package URL, with a segment more than [Provider.PURL], such as
 //
 //	pkg:terraform/acme/vpc/aws@1.2.0?repository_url=registry.example.com#modules/subnet
-//
-// It has a segment more than [Provider.PURL].
 func (s ModuleSource) PURL(v Version) string {
 	if s.Module.IsZero() {
 		return ""

@@ -20,8 +20,8 @@ type Version struct {
 	ok   bool // false in the zero Version only
 }
 
-// String returns the canonical form, such as 1.2.3-beta.1+build.5: at least three numbers,
-// without leading zeros or "v".
+// String returns the canonical form, such as 1.2.3-beta.1+build.5: at least three numbers, without leading
+// zeros or "v".
 func (v Version) String() string {
 	if !v.ok {
 		return ""
@@ -42,7 +42,7 @@ func (v Version) append(b []byte) []byte {
 // IsZero reports whether v is zero.
 func (v Version) IsZero() bool { return !v.ok }
 
-// IsPrerelease reports whether v has a prerelease part, such as beta.1 in 1.2.3-beta.1.
+// IsPrerelease reports whether v has a prerelease part.
 func (v Version) IsPrerelease() bool {
 	_, pre, _ := v.cut()
 	return pre != ""
@@ -58,8 +58,8 @@ func (v Version) cut() (more, pre, meta string) {
 	return more, pre, meta
 }
 
-// Compare orders by precedence as in Semantic Versioning, then by text, so it returns 0 only if v
-// == o. The zero Version comes first.
+// Compare orders by precedence as in Semantic Versioning, then by text, so it returns 0 only if v == o. The
+// zero Version comes first.
 func (v Version) Compare(o Version) int {
 	switch {
 	case v.ok != o.ok:
@@ -180,7 +180,7 @@ func isAlnum(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || isDigit(c) 
 
 func (v Version) MarshalText() ([]byte, error) { return v.AppendText(nil) }
 
-// AppendText appends the text of String to b.
+// AppendText appends String to b.
 func (v Version) AppendText(b []byte) ([]byte, error) {
 	if !v.ok {
 		return b, nil
@@ -188,7 +188,7 @@ func (v Version) AppendText(b []byte) ([]byte, error) {
 	return v.append(b), nil
 }
 
-// UnmarshalText parses the text as [ParseVersion] or else [ParseModuleVersion] does.
+// UnmarshalText parses as [ParseVersion] or else [ParseModuleVersion] does.
 func (v *Version) UnmarshalText(b []byte) error {
 	return unmarshal(v, b, func(s string) (Version, error) {
 		parsed, err := ParseVersion(s)
@@ -211,10 +211,9 @@ func tooLong(v Version, s string) bool {
 	return len(s)+grows > maxVersion && len(v.append(nil)) > maxVersion
 }
 
-// ParseVersion parses a version of a provider as the CLI does: one to three numbers up to
-// 2^64-1, then optionally a prerelease after a hyphen and metadata after a plus sign. Missing
-// numbers are 0. Prerelease and metadata consist of ASCII letters, digits, dots and hyphens.
-// A leading "v" and spaces are refused.
+// ParseVersion parses a version of a provider as the CLI does: one to three numbers up to 2^64-1, then
+// optionally a prerelease after a hyphen and metadata after a plus sign, of ASCII letters, digits, dots and
+// hyphens. Missing numbers are 0. A leading "v" and spaces are refused.
 func ParseVersion(s string) (Version, error) {
 	if len(s) > maxVersion {
 		return Version{}, refuse(kindVersion, s, reasonTooLong)
@@ -322,9 +321,9 @@ func refuseVersion(s, reason string) error {
 	return refuse(kindVersion, s, reason)
 }
 
-// ParseModuleVersion parses a version of a module as the CLI does. Unlike [ParseVersion], it
-// accepts a leading "v", more than three numbers, and a prerelease such as in 1.0.0beta. It refuses
-// numbers above 2^63-1, and empty identifiers such as in 1.0.0-a..b.
+// ParseModuleVersion parses a version of a module as the CLI does. Unlike [ParseVersion], it accepts a leading
+// "v", more than three numbers, and a prerelease such as in 1.0.0beta. It refuses numbers above 2^63-1, and
+// empty identifiers such as in 1.0.0-a..b.
 func ParseModuleVersion(s string) (Version, error) {
 	if len(s) > maxVersion {
 		return Version{}, refuse(kindModuleVersion, s, reasonTooLong)

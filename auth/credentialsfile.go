@@ -18,19 +18,17 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// A CredentialsFile is a [Store] in a file like the CLI's credentials.tfrc.json:
+// A CredentialsFile is a Store in a file like the CLI's credentials.tfrc.json:
 //
 //	{"credentials": {"registry.example.com": {"token": "abc"}}}
 //
-// Each call reads the file, of at most 1 MiB. A missing or empty file has no tokens. Entries with
-// an invalid hostname are ignored.
+// Each call reads the file, of at most 1 MiB. A missing or empty file has no tokens. If the file is invalid,
+// calls fail and do not change it. Entries with an invalid hostname are ignored. An invalid entry is an error
+// only of Token for its host.
 //
-// Save and Forget replace the file, or the target of a symbolic link, atomically and with mode 0600
-// (except on Windows). Other members keep their values. Changes by several processes take turns
-// with a lock file beside it, which the CLI does not use.
-//
-// If the file is invalid, it is not changed, and errors name the line. An invalid entry is
-// an error only of Token for its host; Save replaces it, and Forget removes it.
+// Save and Forget replace the file, or the target of a symbolic link, atomically, with mode 0600 (except on
+// Windows), and keep other members. A lock file beside it orders changes by several processes, but not by the
+// CLI.
 type CredentialsFile struct {
 	Path string // of the file, required
 }
@@ -57,8 +55,8 @@ func (c CredentialsFile) Token(ctx context.Context, host svchost.Hostname) (Toke
 	return token, c.failed(host, "", err)
 }
 
-// Save replaces the entry of host. It can create the file, and its directory with mode 0700. It
-// refuses hosts that [svchost.Parse] refuses.
+// Save replaces the entry of host. It can create the file, and its directory with mode 0700. It refuses hosts
+// that [svchost.Parse] refuses.
 func (c CredentialsFile) Save(ctx context.Context, host svchost.Hostname, token Token) error {
 	err := checkSave(host, token)
 	if err == nil {

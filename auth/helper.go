@@ -26,27 +26,26 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// A Helper is a [Store] that runs a credentials helper of the CLI
-// (https://opentofu.org/docs/internals/credentials-helpers) once for each call:
+// A Helper is a Store that runs a credentials helper of the CLI
+// (https://opentofu.org/docs/internals/credentials-helpers) for each call:
 //
 //	PATH ARGS... get HOST       writes {"token":"abc"}, or {} if it has no token
 //	PATH ARGS... store HOST     reads {"token":"abc"}
 //	PATH ARGS... forget HOST    succeeds if it has no token
 //
-// HOST is [svchost.Hostname.String]. Use [Cached] to run the program less often.
+// HOST is [svchost.Hostname.String]. Use [Cached] to run it less often. It has no terminal.
 //
 // An error has up to 512 bytes of the error output, without words that look like secrets. It wraps
-// [os.ErrDeadlineExceeded] after Timeout, [failure.ErrTooLarge] if the program writes over 1 MiB, [ErrInvalidToken] or
-// an [*exec.ExitError]. After an error, the program is killed with the programs that it has
-// started. The program has no terminal.
+// [os.ErrDeadlineExceeded] after Timeout, [failure.ErrTooLarge] for an output over 1 MiB, ErrInvalidToken or
+// an [*exec.ExitError]. After an error, the program and those that it started are killed.
 type Helper struct {
-	// Path is the absolute path of the program.
+	// Path is the absolute path.
 	Path string
-	// Args are the first arguments, which other users of the machine can see.
+	// Args are the first arguments. Other users of the machine can see them.
 	Args []string
-	// Env returns the variables NAME=VALUE. If nil, the program inherits all.
+	// Env returns the environment. If nil, it is inherited.
 	Env func() []string `json:"-"`
-	// Timeout limits a call. If 0, it is 30 seconds; if negative, there is no limit.
+	// Timeout limits a call. If 0, 30 seconds; if negative, no limit.
 	Timeout time.Duration
 }
 

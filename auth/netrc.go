@@ -7,22 +7,17 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Netrc has the user names and passwords of web servers, in the format that curl and git
-// read from ~/.netrc (_netrc on Windows):
-//
-//	machine modules.example.com login alice password "two words"
-//	machine modules.example.com:8443
-//	    login alice
-//	    password secret  # a comment
-//
-// The CLI uses them only for archives of modules, see ModuleCredentials of
+// A Netrc has user names and passwords of web servers, as curl and git read them from ~/.netrc (_netrc on
+// Windows). The CLI uses them for archives of modules only, see ModuleCredentials of
 // [github.com/tofureg/tofureg/regclient.Client].
 //
-// A Netrc is safe for concurrent use. Values with spaces need double quotes; in them, a backslash
-// escapes \", \\, \n, \r and \t. The port is 443 unless stated.
+//	machine modules.example.com:8443 login alice password "two words"
 //
-// Unknown words, macros, the entry default, and entries that are malformed, have no password, or
-// another protocol than https are ignored. Of the others, the first for a host counts.
+// A Netrc is safe for concurrent use. Values with spaces need double quotes; in them, a backslash escapes \",
+// \\, \n, \r and \t. The port is 443 unless stated.
+//
+// Unknown words, macros, the entry default, and entries that are malformed, have no password, or another
+// protocol than https are ignored. Of the others, the first for a host counts.
 type Netrc struct {
 	// A function, so that its content is not printed.
 	lookup func(svchost.Hostname) (login, bool)
@@ -36,7 +31,7 @@ type login struct {
 
 const maxNetrc = 1 << 20 // bytes of the file
 
-// LoadNetrc reads a netrc file of at most 1 MiB. A missing file is empty.
+// LoadNetrc reads a file of at most 1 MiB. A missing file is empty.
 func LoadNetrc(path string) (*Netrc, error) {
 	text, err := readFile(path, maxNetrc)
 	if err != nil {
@@ -45,7 +40,7 @@ func LoadNetrc(path string) (*Netrc, error) {
 	return ParseNetrc(text), nil
 }
 
-// ParseNetrc reads the text of a netrc file.
+// ParseNetrc reads the text of a file.
 func ParseNetrc(text []byte) *Netrc {
 	p := &netrcParser{rest: string(text), logins: map[svchost.Hostname]login{}}
 	for p.skipComments(); p.rest != ""; p.skipComments() {
@@ -58,8 +53,7 @@ func ParseNetrc(text []byte) *Netrc {
 	}}
 }
 
-// Lookup returns the entry for this host and port. The user name can be "". A nil or zero Netrc
-// is empty.
+// Lookup returns the entry for this host and port. The user name can be "". A nil or zero Netrc is empty.
 func (n *Netrc) Lookup(host svchost.Hostname) (user string, password Password, ok bool) {
 	if n == nil || n.lookup == nil {
 		return "", Password{}, false

@@ -13,38 +13,36 @@ import (
 	"github.com/tofureg/tofureg/internal/flight"
 )
 
-// A Source returns the tokens of hosts. It must be safe for concurrent use. Errors name it by a
-// method String.
+// A Source returns tokens. It must be safe for concurrent use. Errors name it by a method String.
 type Source interface {
-	// Token returns the token of host, or the zero Token if it has none. After an error, the caller
-	// must not continue without a token. Token returns when ctx ends.
+	// Token returns the token of host, or the zero Token if it has none. After an error, the caller must not
+	// continue without a token. Token returns when ctx ends.
 	Token(ctx context.Context, host svchost.Hostname) (Token, error)
 }
 
-// Invalidator is a [Source] that caches tokens, or contains such sources.
+// Invalidator is a Source that caches tokens, or contains one.
 type Invalidator interface {
 	Source
 	// Invalidate removes host from the cache. Clients call it, also concurrently, after status 401.
 	Invalidate(host svchost.Hostname)
 }
 
-// A Store is a [Source] that can save and forget tokens.
-//
-// If a source caches the tokens of the Store, the caller must call its Invalidate after a change.
+// A Store is a Source that can save and forget tokens. After a change, the caller must call Invalidate of a
+// source that caches them.
 type Store interface {
 	Source
 	// Save replaces the token of host. The zero Token is [ErrInvalidToken]. After another error,
 	// the token may have been saved.
 	Save(ctx context.Context, host svchost.Hostname, token Token) error
-	// Forget removes the token of host. It succeeds if the host has no token.
+	// Forget removes the token of host, if any.
 	Forget(ctx context.Context, host svchost.Hostname) error
 }
 
-// A SourceError is the error of a [Source] or [Store], without the token.
+// A SourceError is the error of a Source or Store, without the token.
 type SourceError struct {
 	Host   svchost.Hostname // of the token
 	Source string           // such as "environment"
-	Err    error            // the cause, never nil
+	Err    error            // never nil
 }
 
 func (e *SourceError) Error() string {
@@ -53,7 +51,7 @@ func (e *SourceError) Error() string {
 
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// Lookup returns the token of host from src, which can be nil. Errors wrap a [*SourceError].
+// Lookup returns the token of host from src, which can be nil. Errors wrap a *SourceError.
 func Lookup(ctx context.Context, src Source, host svchost.Hostname) (Token, error) {
 	if src == nil {
 		return Token{}, nil
@@ -92,8 +90,8 @@ func (s *static) Token(_ context.Context, host svchost.Hostname) (Token, error) 
 
 func (s *static) String() string { return "static tokens" }
 
-// Chain returns a Source that tries sources in order and returns the first token. An error
-// ends the search. Nil sources are ignored. Invalidate of the result calls Invalidate of the sources.
+// Chain returns a Source that returns the first token of sources. An error ends the search. Nil sources are
+// ignored. Invalidate calls Invalidate of the sources.
 func Chain(sources ...Source) Invalidator {
 	sources = slices.Clone(sources)
 	return &chain{sources: slices.DeleteFunc(sources, func(s Source) bool { return s == nil })}
@@ -121,13 +119,12 @@ func (c *chain) Invalidate(host svchost.Hostname) {
 
 func (c *chain) String() string { return "chain of sources" }
 
-// Cached returns a Source that keeps the results of src for ttl, also for hosts without a token,
-// but no errors. If ttl is 0, it is one hour; if negative, nothing is cached. A nil src has no
-// tokens. Invalidate of the result calls Invalidate of src; results of lookups in progress are not
-// cached.
+// Cached returns a Source that keeps the results of src for ttl, also for hosts without a token, but no
+// errors. If ttl is 0, it is one hour; if negative, nothing is cached. A nil src has no tokens. Invalidate of
+// the result also invalidates src, and results of lookups in progress are not cached.
 //
-// Concurrent calls for one host share one lookup, which continues while one of them waits. The
-// lookup sees no values of contexts: do not cache a source that takes the user from the context.
+// Concurrent calls for a host share a lookup, which continues while one of them waits. It sees no values of
+// contexts: do not cache a source that takes the user from the context.
 func Cached(src Source, ttl time.Duration) Invalidator { return &cache{src: src, ttl: ttl} }
 
 type cache struct {
@@ -164,17 +161,15 @@ func (c *cache) String() string { return nameOf(c.src) }
 
 const environPrefix = "TF_TOKEN_"
 
-// Environ returns the tokens in environ, as returned by [os.Environ]. A
-// variable TF_TOKEN_HOST has the token of a host. In HOST, "__" stands for a hyphen and "_"
-// for a dot; [svchost.FromWire] parses the result:
+// Environ returns the tokens in environ, as returned by [os.Environ]. A variable TF_TOKEN_HOST has the token
+// of a host. In HOST, "__" stands for a hyphen and "_" for a dot; [svchost.FromWire] parses the result:
 //
-//	TF_TOKEN_example_com           example.com
 //	TF_TOKEN_my__registry_test     my-registry.test
 //	TF_TOKEN_xn____caf__dma_fr     café.fr
 //	TF_TOKEN_example.com:8443      example.com:8443
 //
-// Variables with an invalid hostname or an empty value are ignored. A value that [NewToken] refuses
-// is an error for its host.
+// Variables with an invalid hostname or an empty value are ignored. A value that NewToken refuses is an error
+// for its host.
 func Environ(environ []string) *Environment {
 	values := map[string]string{}
 	for _, entry := range environ {
@@ -197,7 +192,7 @@ func Environ(environ []string) *Environment {
 	return e
 }
 
-// An Environment is a [Source] of tokens in environment variables.
+// An Environment is a Source of environment variables.
 type Environment struct {
 	chosen map[svchost.Hostname]variable
 }
@@ -219,7 +214,7 @@ func (e *Environment) Token(_ context.Context, host svchost.Hostname) (Token, er
 	return v.token, nil
 }
 
-// Variable returns the name of the variable that Environ found for host, or "".
+// Variable returns the name of the variable for host, or "".
 func (e *Environment) Variable(host svchost.Hostname) string {
 	if v, ok := e.chosen[host]; ok {
 		return environPrefix + v.name

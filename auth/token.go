@@ -10,21 +10,18 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// ErrInvalidToken means that a secret cannot be a token. Errors do not contain the secret.
+// ErrInvalidToken means that a secret cannot be a token. Errors do not contain it.
 var ErrInvalidToken = errors.New("invalid token")
 
-// A Token is the API token of a host, sent as "Authorization: Bearer TOKEN". The zero Token
-// means no token.
+// A Token is the API token of a host, sent as "Authorization: Bearer TOKEN". The zero Token means no token.
 //
-// Only [Token.Reveal] returns the secret. Packages such as fmt, log/slog and encoding/json print a
-// placeholder, also inside other values.
+// Only [Token.Reveal] returns the secret; [fmt], [log/slog] and [encoding/json] print a placeholder.
 type Token struct {
 	// A function, because packages such as fmt print the content of unexported fields.
 	reveal func() string
 }
 
-// NewToken returns a Token with this secret: visible ASCII characters. Other secrets are
-// [ErrInvalidToken].
+// NewToken returns a Token of visible ASCII characters. Other secrets are [ErrInvalidToken].
 func NewToken(secret string) (Token, error) {
 	if secret == "" {
 		return Token{}, fmt.Errorf("%w: it is empty", ErrInvalidToken)
@@ -46,7 +43,7 @@ func MustNewToken(secret string) Token {
 	return t
 }
 
-// For returns a [Source] that has t for only these hosts.
+// For returns a Source that has t for only these hosts.
 func (t Token) For(hosts ...svchost.Hostname) Source {
 	tokens := make(map[svchost.Hostname]Token, len(hosts))
 	for _, host := range hosts {
@@ -81,7 +78,7 @@ func (t Token) Reveal() string {
 // IsZero reports whether t is the zero Token.
 func (t Token) IsZero() bool { return t.reveal == nil }
 
-// Equal compares the secrets in constant time.
+// Equal compares in constant time.
 func (t Token) Equal(other Token) bool {
 	return t.IsZero() == other.IsZero() &&
 		subtle.ConstantTimeCompare([]byte(t.Reveal()), []byte(other.Reveal())) == 1
@@ -95,7 +92,7 @@ func (t Token) String() string {
 	return "[redacted]"
 }
 
-// Format prints String for every verb.
+// Format prints String.
 func (t Token) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, t.String()) // a fmt.State reports no errors
 }
@@ -104,13 +101,13 @@ func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// A Password is a password of a [Netrc] or a secret for an OCI registry, with any characters, and
-// prints as a placeholder. The zero Password is empty.
+// A Password is a password of a Netrc or a secret for an OCI registry, with any characters. It prints as a
+// placeholder. The zero Password is empty.
 type Password struct {
 	reveal func() string // a function for the same reason as in Token
 }
 
-// NewPassword returns a Password with this secret.
+// NewPassword returns a Password.
 func NewPassword(secret string) Password {
 	return Password{reveal: func() string { return secret }}
 }
@@ -126,7 +123,7 @@ func (p Password) Reveal() string {
 // String returns "[redacted]", also for the empty Password.
 func (p Password) String() string { return redacted }
 
-// Format prints String for every verb.
+// Format prints String.
 func (p Password) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, p.String()) // a fmt.State reports no errors
 }

@@ -15,33 +15,31 @@ import (
 	"github.com/tofureg/tofureg/storage"
 )
 
-// Ledger is a [Recorder] that records when it first saw each version, in a store that programs and processes
-// may share. It must not be shared by Rules with different ages. It works with each source, and a
-// registry cannot change it.
+// Ledger is a Recorder that records when it first saw each version, in a store that programs and processes may
+// share, but not Rules with different ages. A registry cannot change it.
 //
-// Each provider and module has a file, such as providers/registry.opentofu.org,hashicorp,random.txt, with
-// a line for each version, which people may edit. Modules whose names differ only in case share a file:
+// Each provider and module has a file, such as providers/registry.opentofu.org,hashicorp,random.txt, which
+// people may edit. Modules whose names differ only in case share one.
 //
 //	# first seen: registry.opentofu.org/hashicorp/random
 //	3.7.2 2026-11-26T10:00:00Z
 //	3.7.1 2026-11-20T10:00:00Z first listed
 //
 // The word "first" marks versions of the first list, and "listed" those that stay listed. A version that is
-// missing in a list is removed from the file, so it is new if it comes back. A [provider.Versions.Partial]
-// list removes no version and is not the first list.
+// missing in a list is removed, so it is new if it comes back, unless the list is [provider.Versions.Partial].
 //
-// A damaged line is ignored, and its version is recorded again as seen now. So are all versions if the file is
-// damaged. A file has at most 20,000 versions of at most 128 bytes; others count as seen now. There are at most
-// 10,000 files for providers and 10,000 for modules; the first list of another one is an error that wraps
-// [failure.ErrTooLarge]. No version is recorded as older than the newest one in its file, so a clock that is set back
-// makes no version old. A clock that is set ahead leaves dates that hold later versions back, too: edit them.
+// The versions of a damaged line or file are recorded again as seen now. A file has at most 20,000 versions of
+// at most 128 bytes; others count as seen now. There are at most 10,000 files for providers and 10,000 for
+// modules; the first list of another one is an error that wraps [failure.ErrTooLarge]. No version is older
+// than the newest in its file, so a clock that is set back makes none old. If the clock was ahead, edit the
+// dates.
 type Ledger struct {
-	// Store has the files. It must not be nil.
+	// Store must not be nil.
 	Store storage.Store
 
-	// Old is a time, such as the day after a server started for the first time. Versions of a first list whose
-	// dates are before Old are old enough. Their date is the date in the list, or without one the time of the
-	// first list, also of a version that was published a minute before. If zero, no version is old for that reason.
+	// Old is a time, such as the day after a server started for the first time. If the date of a version in the
+	// first list, or without one the time of that list, is before Old, it is old enough. If zero, none is for that
+	// reason.
 	Old time.Time
 
 	// Now returns the time. If nil, it is [time.Now]. A [Rule] uses its own.
@@ -65,7 +63,7 @@ const (
 	maxSeen = 253402300800 // 10000-01-01T00:00:00Z
 )
 
-// FirstSeen implements [Dates]. It records versions that are new, and removes none.
+// FirstSeen implements [Dates]. It records new versions, and removes none.
 func (l *Ledger) FirstSeen(ctx context.Context, of Subject, list []Version) ([]time.Time, error) {
 	times := make([]time.Time, len(list))
 	err := l.visit(ctx, of, clock(l.Now), false, func(p *page) {

@@ -13,18 +13,17 @@ import (
 
 // Rule says which versions are old enough.
 type Rule struct {
-	// Age is the minimum age. If zero or less, no version is held back, Dates is not asked, and a Recorder
-	// records nothing.
+	// Age is the minimum age. If zero or less, no version is held back, and Dates is not used.
 	Age time.Duration
 
-	// Dates, if not nil, has dates beside the dates of the lists; the later date of a version counts. A [Recorder],
-	// such as a [Ledger], also keeps versions listed that were listed once. It is found with [As].
+	// Dates, if not nil, has further dates; the later one counts. With a [Recorder], see [As], versions that were
+	// listed once stay listed.
 	Dates Dates
 
 	// AllowUnknown lists versions without a date. If false, they are held back.
 	AllowUnknown bool
 
-	// Now returns the time. If nil, it is [time.Now]. A Recorder in Dates uses it, too.
+	// Now returns the time, also for a Recorder. If nil, it is [time.Now].
 	Now func() time.Time
 }
 
@@ -34,30 +33,30 @@ type Dates interface {
 	FirstSeen(ctx context.Context, of Subject, list []Version) ([]time.Time, error)
 }
 
-// Recorder is a [Dates] that records which versions were listed. A rule calls Record in place of FirstSeen.
+// Recorder is a Dates that records which versions were listed. A rule calls Record in place of FirstSeen.
 type Recorder interface {
 	// Record calls decide for the versions in look, in their order, with the time at which they were first seen,
-	// zero if unknown, and whether they were listed once. A version that decide is not called for is held back. Record records those that decide returns true for as
-	// listed. If another process records at the same time, Record may call decide again for all.
+	// zero if unknown, and whether they were listed once. It records those that decide returns true for as listed.
+	// A version without a call is held back. If another process records at the same time, Record may call decide
+	// again for all.
 	Record(ctx context.Context, look Look, decide func(i int, seen time.Time, listed bool) bool) error
 }
 
-// Look is a list of versions that a [Recorder] sees.
+// Look is a list of versions that a Recorder sees.
 type Look struct {
-	Of      Subject   // whose versions they are
+	Of      Subject   // their provider or module
 	List    []Version // each once
-	Partial bool      // whether versions may be missing in List, as [provider.Versions.Partial] says
+	Partial bool      // as in [provider.Versions]
 	Now     time.Time // when new versions were first seen
 }
 
-// As returns d as a T, or the first Dates that d wraps and that is one. T is an interface, such as [Recorder]. A Dates
-// wraps another one if it has a method
+// As returns d as a T, an interface such as [Recorder], or the first Dates that d wraps and that is one. A
+// Dates wraps another one if it has a method
 //
 //	Unwrap() Dates
 //
-// A wrapper without it is not a Recorder, so versions do not stay listed. A wrapper with it is not called where a Record is
-// called, unless it has the method itself. So one that counts has Record besides FirstSeen. A struct that embeds a
-// [Ledger] hides that it is a Recorder.
+// A wrapper without it is not a Recorder, so versions do not stay listed. A wrapper that counts has Record
+// besides FirstSeen. A struct that embeds a Ledger hides that it is a Recorder.
 func As[T any](d Dates) (t T, ok bool) { return wrap.As[T](d) }
 
 // Subject is a provider or a module.
@@ -77,7 +76,7 @@ func (s Subject) String() string {
 // Version is a listed version.
 type Version struct {
 	Version    addrs.Version // canonical
-	Discovered time.Time     // as the list states; zero if unknown
+	Discovered time.Time     // as stated; zero if unknown
 }
 
 // verdict says whether a version is held back.
@@ -156,8 +155,8 @@ func selects[P any](include, exclude []P, includes, excludes func(P) bool) bool 
 // maxAge is the maximum of ParseAge.
 const maxAge = 36500 * 24 * time.Hour
 
-// ParseAge parses a whole number with a unit, d, h, m or s, such as "7d" or "72h", as the cooldown_period
-// of OpenTofu's RFC. A day has 24 hours. The maximum is 36500d.
+// ParseAge parses a whole number with a unit, d (24 hours), h, m or s, such as "7d", as the cooldown_period of
+// OpenTofu's RFC. The maximum is 36500d.
 func ParseAge(s string) (time.Duration, error) {
 	units := map[byte]time.Duration{'d': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute, 's': time.Second}
 	if s != "" {

@@ -13,20 +13,18 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// Providers is a [provider.Source] that lists only the versions of another source that are old enough.
-// Packages come from the other source, of all versions. It is safe for concurrent use if the other
-// source is.
+// Providers is a [provider.Source] that lists only the versions of another source that are old enough. It is
+// safe for concurrent use if the other source is.
 type Providers struct {
-	// Source has the providers. It must not be nil, except for Filter.
+	// must not be nil, except for Filter
 	provider.Source
 
-	Rule // for providers that match a pattern of Include, if any, and none of Exclude
+	Rule // for providers that match Include, if not empty, but not Exclude
 
-	// Include and Exclude limit the Rule. All versions of other providers are listed.
+	// Include and Exclude limit the Rule.
 	Include, Exclude []provider.Pattern
 
-	// Permit, if not nil, reports whether a version is listed whatever its age, for example [lockfile.File.Locks]
-	// of a lock file. A [Ledger] does not record that. Permit may be called concurrently.
+	// Permit is as in [Modules], for example [lockfile.File.Locks] of a lock file.
 	//
 	// [lockfile.File.Locks]: https://pkg.go.dev/github.com/tofureg/tofureg/provider/lockfile#File.Locks
 	Permit func(addrs.Provider, addrs.Version) bool
@@ -41,9 +39,9 @@ func (c *Providers) ProviderVersions(ctx context.Context, p addrs.Provider) (*pr
 	return c.Filter(ctx, p, versions)
 }
 
-// Filter returns a copy of the list of p with the versions that are not old enough in Held, or all in List if
-// c is nil or the Rule does not apply to p. The list must have all versions, or be [provider.Versions.Partial].
-// Of nil it returns nil.
+// Filter returns a copy of the list of p with the versions that are too young in Held, or all in List if c is
+// nil or the Rule does not apply to p. The list must have all versions, or be [provider.Versions.Partial]. Of
+// nil it returns nil.
 func (c *Providers) Filter(ctx context.Context, p addrs.Provider, versions *provider.Versions) (*provider.Versions, error) {
 	matches := func(pattern provider.Pattern) bool { return pattern.Matches(p) }
 	versions = versions.Clone()
@@ -63,25 +61,23 @@ func (c *Providers) Filter(ctx context.Context, p addrs.Provider, versions *prov
 	return versions, nil
 }
 
-// Modules is a [module.Source] that lists only the versions of another source that are old enough.
-// Locations come from the other source, of all versions. It is safe for concurrent use if the other
-// source is.
+// Modules is a [module.Source] that lists only the versions of another source that are old enough. It is safe
+// for concurrent use if the other source is.
 type Modules struct {
-	// Source has the modules. It must not be nil.
+	// must not be nil
 	module.Source
 
-	Rule // for modules that match a pattern of Include, if any, and none of Exclude
+	Rule // for modules that match Include, if not empty, but not Exclude
 
-	// Include and Exclude limit the Rule. All versions of other modules are listed. Many registries ignore the
-	// case of names, so Include selects names in any case. Exclude selects them as they are written.
+	// Include and Exclude limit the Rule. Include ignores the case of names, as many registries do.
 	Include, Exclude []module.Pattern
 
-	// Permit, if not nil, reports whether a version is listed whatever its age. A [Ledger] does not record that.
-	// Permit may be called concurrently.
+	// Permit, if not nil, reports whether a version is listed whatever its age, without a record in a [Ledger]. It
+	// may be called concurrently.
 	Permit func(addrs.Module, addrs.Version) bool
 }
 
-// ModuleVersions lists the versions of Source. Those that are not old enough are in Held.
+// ModuleVersions lists the versions of Source, those that are too young in Held.
 func (c *Modules) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
 	versions, err := c.Source.ModuleVersions(ctx, m)
 	if err != nil || versions == nil {

@@ -16,34 +16,32 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// A Client finds the services of hosts. The zero Client sends no tokens. A Client is safe for
-// concurrent use, and must not be copied or changed after the first use.
+// A Client finds the services of hosts. The zero Client sends no tokens. A Client is safe for concurrent use,
+// and must not be copied or changed after the first use.
 type Client struct {
-	Transport *transport.Settings // HTTP settings; may be nil
-	Hosts     *Hosts              // cache; if nil, the Client has its own
+	Transport *transport.Settings // may be nil
+	Hosts     *Hosts              // if nil, the Client has its own
 
 	own Hosts
 }
 
-// Discover returns the services of host, from [Hosts] or by a request. A host that answers 404
-// has no services, or the services of [Hosts.Fallback], which is not an error.
+// Discover returns the services of host. A host that answers 404 has those of Hosts.Fallback or none, which is
+// not an error.
 //
-// Concurrent calls with the same token for a host share a request, which continues while one of
-// them waits. The error, a [*failure.Error], can wrap [failure.ErrUnauthorized] (status 401 or 403) or
+// Concurrent calls with the same token for a host share a request, which continues while one of them waits.
+// The error, a [*failure.Error], can wrap [failure.ErrUnauthorized] (status 401 or 403) or
 // [failure.ErrInsecure]. It is not cached.
 func (c *Client) Discover(ctx context.Context, host svchost.Hostname) (*Services, error) {
 	return c.hosts().discover(ctx, c.Transport, host)
 }
 
-// TokenHost returns the host whose token is sent with the request for host: the target of an alias,
-// otherwise host.
+// TokenHost returns the host whose token is sent with the request: the target of an alias, otherwise host.
 func (c *Client) TokenHost(host svchost.Hostname) svchost.Hostname {
 	target, _, _ := c.hosts().resolve(host)
 	return target
 }
 
-// Forget removes host, or the target of an alias, from the cache. Results of calls in progress are
-// not cached.
+// Forget removes host, or the target of an alias, from the cache. Results of calls in progress are not cached.
 func (c *Client) Forget(host svchost.Hostname) {
 	target := c.TokenHost(host)
 	c.hosts().cache.Forget(func(key hostKey) bool { return key.host == target })
@@ -56,24 +54,22 @@ func (c *Client) hosts() *Hosts {
 	return c.Hosts
 }
 
-// Hosts caches the services of at most 1,024 hosts, without tokens. Clients may share it: what one
-// has found is used only by clients with the same HTTP, AllowHTTP and token of the host. It is safe
-// for concurrent use, and must not be copied or changed after the first use.
+// Hosts caches the services of at most 1,024 hosts. Clients may share it, but use only what one with the same
+// HTTP, AllowHTTP and token of the host has found. It is safe for concurrent use, and must not be copied or
+// changed after the first use.
 type Hosts struct {
-	// Overrides are the services of hosts to which no request is made, see [NewHosts]. A nil
-	// value means no services.
+	// Overrides are the services of hosts that are not asked, see [NewHosts]. A nil value means none.
 	Overrides map[svchost.Hostname]*Services
-	// Aliases maps a host to the target whose services and token it has. A host in Overrides is
-	// not an alias. An alias of the target is ignored.
+	// Aliases maps a host to the target whose services and token it has. A host in Overrides is not an alias. An
+	// alias of the target is ignored.
 	Aliases map[svchost.Hostname]svchost.Hostname
 
-	// Fallback are the services of a host that answers, but offers none, as paths, such as
-	// ModulesV1: "/v1/modules/" for registries that serve modules without a discovery document. They are requested from
-	// the host itself, with its token. It does not replace Overrides.
+	// Fallback are the services of a host that answers, but offers none, as paths at the host, such as ModulesV1:
+	// "/v1/modules/". They get its token. It does not replace Overrides.
 	Fallback map[Service]string
 
-	// TTL is the lifetime of cached services; if zero, an hour; if negative, nothing is cached.
-	// Documents over 64 KiB are not cached.
+	// TTL is the lifetime of cached services; if zero, an hour; if negative, nothing is cached. Documents over 64
+	// KiB are not cached.
 	TTL time.Duration
 
 	cache flight.Cache[hostKey, *Services]

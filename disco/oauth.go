@@ -11,23 +11,21 @@ import (
 	"github.com/tofureg/tofureg/failure"
 )
 
-// GrantAuthzCode is the grant type of an authorization code, by a browser.
+// GrantAuthzCode is the grant type of a login in the browser.
 const GrantAuthzCode = "authz_code"
 
-// An OAuthClient is the value of the service login.v1: how a program gets a token by OAuth 2.0,
-// see https://opentofu.org/docs/internals/login-protocol/.
+// An OAuthClient is the value of login.v1, see https://opentofu.org/docs/internals/login-protocol/.
 type OAuthClient struct {
-	ID               string   // client identifier ("client")
-	GrantTypes       []string // permitted, also unknown ones ("grant_types"); if missing, GrantAuthzCode
-	AuthorizationURL *url.URL // page for the browser ("authz"); not nil with GrantAuthzCode
-	TokenURL         *url.URL // token endpoint ("token"); not nil with GrantAuthzCode or "password"
-	MinPort, MaxPort int      // ports of the redirect URL on this machine ("ports"); default 1024 to 65535
-	Scopes           []string // to request ("scopes")
+	ID               string   // "client"
+	GrantTypes       []string // "grant_types", also unknown ones; if missing, GrantAuthzCode
+	AuthorizationURL *url.URL // "authz", for the browser; not nil with GrantAuthzCode
+	TokenURL         *url.URL // "token"; not nil with GrantAuthzCode or "password"
+	MinPort, MaxPort int      // "ports" of the redirect URL on this machine; default 1024 to 65535
+	Scopes           []string // "scopes"
 }
 
-// OAuthClient returns the value of [LoginV1]. The error is a [*ServiceError], and wraps
-// [failure.ErrInsecure] if the document came over http. With AllowHTTP the URLs may be http, which
-// a login must refuse.
+// OAuthClient returns the value of LoginV1. The error is a *ServiceError, and wraps [failure.ErrInsecure] if
+// the document came over http. With AllowHTTP the URLs may be http, which a login must refuse.
 func (s *Services) OAuthClient() (*OAuthClient, error) {
 	if s.doc.overHTTP {
 		return nil, s.fail(LoginV1, fmt.Errorf("%w: the list of services came over http, so it may not say where to log in", failure.ErrInsecure))

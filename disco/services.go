@@ -34,14 +34,13 @@ type Services struct {
 	doc       document
 }
 
-// NewHosts returns Hosts with [NewServices] of host, for a registry without a discovery document.
+// NewHosts returns Hosts with [NewServices] of host, without discovery.
 func NewHosts(host svchost.Hostname, services map[Service]any) *Hosts {
 	return &Hosts{Overrides: map[svchost.Hostname]*Services{host: NewServices(host, services)}}
 }
 
-// NewServices returns services for [Hosts.Overrides] and tests. A value is as in a discovery
-// document: a URL as a string, absolute or relative to the well-known URL of host, or for login.v1
-// a map[string]any with the members "client", "authz", "token" and so on.
+// NewServices returns services for Hosts.Overrides and tests. A value is as in a discovery document: a URL,
+// absolute or relative to the well-known URL of host, or for login.v1 a map[string]any.
 //
 // An invalid value is an error of [Services.URL] or [Services.OAuthClient].
 func NewServices(host svchost.Hostname, services map[Service]any) *Services {
@@ -56,9 +55,8 @@ func NewServices(host svchost.Hostname, services map[Service]any) *Services {
 	return s
 }
 
-// ParseServices parses a discovery document of host. Relative URLs are resolved against final, the
-// URL of the document after redirects; if nil, against the well-known URL of host. The error is a
-// [*failure.Error].
+// ParseServices parses a discovery document of host. Relative URLs are resolved against final, the URL of the
+// document after redirects; if nil, against the well-known URL of host. The error is a [*failure.Error].
 func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Services, error) {
 	if final == nil {
 		final = wellKnown(host)
@@ -70,8 +68,8 @@ func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Ser
 	return &Services{host: host, tokenHost: host, doc: doc}, nil
 }
 
-// TokenHost returns the host whose token may be sent to these services, the target of an alias. It
-// is zero if the document came over http.
+// TokenHost returns the host whose token may be sent to these services, the target of an alias. It is zero if
+// the document came over http.
 func (s *Services) TokenHost() svchost.Hostname {
 	if s.doc.overHTTP {
 		return svchost.Hostname{}
@@ -79,7 +77,7 @@ func (s *Services) TokenHost() svchost.Hostname {
 	return s.tokenHost
 }
 
-// IDs returns a sorted copy of all identifiers, which may contain any characters.
+// IDs returns a sorted copy of all identifiers. They may contain any characters.
 func (s *Services) IDs() []Service {
 	ids := make([]Service, 0, len(s.doc.services))
 	for id := range s.doc.services {
@@ -89,12 +87,8 @@ func (s *Services) IDs() []Service {
 	return ids
 }
 
-// URL returns the absolute base URL of a service, without a fragment. It is https, or http if the
-// [Client] that returned s has AllowHTTP.
-//
-// Before you resolve a reference against the URL, add a slash to a path without one at its end.
-//
-// The error is a [*ServiceError].
+// URL returns the absolute base URL of a service, without a fragment: https, or http if the Client has
+// AllowHTTP. Its path may lack the final slash that references need. The error is a *ServiceError.
 func (s *Services) URL(id Service) (*url.URL, error) {
 	m, err := s.member(id)
 	if err != nil {
@@ -156,13 +150,12 @@ func wellKnown(host svchost.Hostname) *url.URL {
 	return &url.URL{Scheme: "https", Host: host.String(), Path: wellKnownPath}
 }
 
-// A Service is the identifier of a service and its version, such as "providers.v1".
-// Identifiers are compared byte by byte.
+// A Service is a service and its version. They are compared byte by byte.
 type Service string
 
 // Services that this module uses.
 const (
-	LoginV1     Service = "login.v1"     // login by OAuth, see [Services.OAuthClient]
+	LoginV1     Service = "login.v1"     // see [Services.OAuthClient]
 	ModulesV1   Service = "modules.v1"   // module registry
 	ProvidersV1 Service = "providers.v1" // provider registry
 )
@@ -182,12 +175,12 @@ func (id Service) split() (name string, ok bool) {
 
 // A ServiceError means that a host does not offer a service, or offers an invalid value.
 type ServiceError struct {
-	Host    svchost.Hostname // the requested host
+	Host    svchost.Hostname // as requested
 	Service Service          // as requested
-	// Offered are the other versions for ErrServiceVersion, and all services for ErrNoService,
-	// sorted. They are not checked; Error prints them safely.
+	// Offered are the other versions for ErrServiceVersion, and all services for ErrNoService, sorted. They are
+	// not checked; Error prints them safely.
 	Offered []Service
-	Err     error // ErrNoService, ErrServiceVersion, ErrServiceID, failure.ErrInsecure, or what is wrong with the value
+	Err     error // one of the variables, failure.ErrInsecure, or what is wrong with the value
 }
 
 func (e *ServiceError) Error() string {

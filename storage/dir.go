@@ -26,18 +26,17 @@ var (
 	_ Pather = (*Dir)(nil)
 )
 
-// Dir is the [Store] for a local directory. It is safe for concurrent use, also by other processes. It
-// never follows a symbolic link out of the directory, except where Links permits it. The directory
-// ".tofureg" in it has lock files and unfinished files; it is not part of the store.
+// Dir is the Store for a local directory. It is safe for concurrent use, also by other processes. It never
+// follows a symbolic link out of the directory, except where Links permits it. The directory ".tofureg" has
+// lock files and unfinished files; it is not part of the store.
 //
-// The revision of an archive, by its suffix, and of a file of more than 16 MiB, is its size and time.
-// The revision of any other file is a digest of its content.
+// A revision is a digest of the content, but size and time for an archive, by its suffix, and over 16 MiB.
 type Dir struct {
-	// Path is the path of the directory. It must exist.
+	// Path must exist.
 	Path string
 
-	// Links, if not nil, reports whether List shows a symbolic link in the directory dir whose target
-	// is a directory or lies outside of Path. If nil, List shows none of them.
+	// Links, if not nil, reports whether List shows a symbolic link in the directory dir whose target is a
+	// directory or lies outside of Path. If nil, List shows none of them.
 	Links func(dir string) bool
 }
 
@@ -216,8 +215,8 @@ func (d *Dir) Write(ctx context.Context, name string, content *io.SectionReader,
 	return s.Commit(ctx, name, was)
 }
 
-// Stage implements [Stager]. Commit makes no copy. Other processes do not remove the file, which is locked, while
-// this one lives.
+// Stage implements [Stager]. Commit makes no copy. Other processes do not remove the file while this one
+// lives.
 func (d *Dir) Stage(ctx context.Context) (*Staged, error) {
 	root, _, err := d.root(ctx, "top") // any valid name
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Memory is a [Store] in memory, for tests. Its revisions count writes, like the generations of some
-// object stores. The zero Memory is empty and ready to use.
+// Memory is a Store in memory, for tests. The zero Memory is empty and ready to use.
 type Memory struct {
 	mu     sync.Mutex
 	files  map[string]memoryEntry

@@ -1,9 +1,7 @@
 // Package storage keeps files under names, in a directory, in memory or in a bucket. It is meant for 1.0.
 //
-// A [Store] has the files of a mirror, see package [github.com/tofureg/tofureg/serve/mirrordir].
-// [Dir] is the store for a local directory, [Memory] is for tests. Several processes may use a store
-// concurrently: a change names the revision of the file that it replaces or deletes, and fails with
-// [ErrConflict] if another process was faster.
+// Processes may use a [Store] concurrently: a change names the revision of the file that it replaces, and
+// fails with [ErrConflict] if another process was faster.
 //
 //	f, err := store.Open(ctx, "list.json") // read, change, then
 //	err = store.Write(ctx, "list.json", content, f.Revision)
@@ -22,34 +20,32 @@ import (
 // Store contains files.
 //
 // Names are paths as defined by [fs.ValidPath], except ".", of at most 1,024 bytes, and may have "+" and ":".
-// A Store does not change names. For a name that it does not support, the error wraps [fs.ErrInvalid]. The methods must
-// be safe for concurrent use, also by other processes, and must return soon after ctx ends.
+// A Store does not change names. For a name that it does not support, the error wraps [fs.ErrInvalid]. The
+// methods must be safe for concurrent use, also by other processes, and must return soon after ctx ends.
 //
-// A Store may have more methods: those of a [Locker] if it can exclude other processes, of a [Stager] if it can name a file
-// after it was written, of a [Pather] if its files are in the file system, of a [Linker] if they have URLs.
+// A Store may also be a [Locker], [Stager], [Pather] or [Linker].
 type Store interface {
-	// Stat returns the size and the revision of a file without reading its content. The error
-	// wraps [fs.ErrNotExist] if the file is missing.
+	// Stat returns size and revision of a file. The error wraps [fs.ErrNotExist] if it is missing.
 	Stat(ctx context.Context, name string) (Info, error)
 
-	// Open opens a file. The error wraps [fs.ErrNotExist] if the file is missing.
+	// Open opens a file. The error wraps [fs.ErrNotExist] if it is missing.
 	Open(ctx context.Context, name string) (*File, error)
 
-	// Write writes content, from its start, if the revision of the file is still was, or if was is
-	// empty and there is no file. Otherwise it changes nothing and the error wraps [ErrConflict].
-	// Only one of several concurrent calls with the same revision succeeds. Readers get the complete
-	// old or new file, and the new one after Write has returned.
+	// Write writes content, from its start, if the revision of the file is still was, or if was is empty and there
+	// is no file. Otherwise it changes nothing and the error wraps [ErrConflict]. Only one of several concurrent
+	// calls with the same revision succeeds. Readers get the complete old or new file, and the new one after Write
+	// has returned.
 	Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error
 
-	// List returns what is directly in dir, in any order. dir is "." for the top. A missing
-	// directory is empty. It shows each completed Write and Delete.
+	// List returns what is directly in dir, "." for the top, in any order. A missing directory is empty. It shows
+	// each completed Write and Delete.
 	List(ctx context.Context, dir string) ([]Entry, error)
 
-	// Delete removes a file. It ignores a missing file.
+	// Delete removes a file, if any.
 	Delete(ctx context.Context, name string) error
 }
 
-// Revision identifies the content of a file, such as an entity tag, a generation or a digest.
+// Revision identifies the content of a file, such as an entity tag.
 type Revision string
 
 // Info describes a file.
@@ -58,8 +54,8 @@ type Info struct {
 	Revision Revision // never empty
 }
 
-// File is an open file. The caller must close it. If its ReadCloser is an [io.ReaderAt], archives are
-// read without a copy.
+// File is an open file. The caller must close it. If its ReadCloser is an [io.ReaderAt], archives are read
+// without a copy.
 type File struct {
 	io.ReadCloser
 	Info
@@ -67,9 +63,9 @@ type File struct {
 
 // Entry is a file or directory in a [Store].
 type Entry struct {
-	Name  string // last element of the path
-	IsDir bool   // whether it is a directory
-	Size  int64  // of a file in bytes, 0 for a directory
+	Name  string // last element
+	IsDir bool   // a directory
+	Size  int64  // in bytes, 0 for a directory
 }
 
 // ErrConflict means that a file has changed since it was read.
@@ -78,8 +74,7 @@ var ErrConflict = errors.New("the file has changed since it was read")
 // maxName is the maximum length of a name in bytes, as object stores have it.
 const maxName = 1024
 
-// CheckName returns an error that wraps [fs.ErrInvalid] unless name can be the name of a file in a
-// [Store].
+// CheckName returns an error that wraps [fs.ErrInvalid] unless name can be the name of a file in a Store.
 func CheckName(name string) error {
 	if len(name) > maxName || !fs.ValidPath(name) || name == "." {
 		return fmt.Errorf("invalid file name %.200q: %w", name, fs.ErrInvalid)

@@ -10,63 +10,57 @@ import (
 	"github.com/tofureg/tofureg/internal/wrap"
 )
 
-// As returns s as a T, or the first store that s wraps and that is one. T is one of the interfaces of this
-// package with one method: [Locker], [Stager], [Pather] or [Linker].
-//
-// A store wraps another one if it has a method
+// As returns s as a T, [Locker], [Stager], [Pather] or [Linker], or the first store that s wraps and that is
+// one. A store wraps another one if it has a method
 //
 //	Unwrap() Store
 //
-// A wrapper without Unwrap has only the abilities that its own methods give. A wrapper with Unwrap is not called where an
-// ability of the store behind it is used, unless the wrapper has that method itself:
+// A wrapper has only the abilities that its own methods give, and with Unwrap also those of the store behind
+// it, which go around it:
 //
 //   - A wrapper that counts what is written has Stage besides Write.
-//   - A wrapper that changes what files contain has Stage, FilePath and URL, too.
-//   - A wrapper that changes names has all four methods. It may have Lock only if the store behind it has locks.
+//   - One that changes what files contain has Stage, FilePath and URL.
+//   - One that changes names has all four methods, Lock only if the store behind it has locks.
 //
-// A struct that embeds a store such as [Dir], in place of the interface [Store], has no ability: the methods of the
-// embedded store would go around the methods of the struct.
+// A struct that embeds a store such as Dir, in place of the interface Store, has no ability.
 func As[T any](s Store) (t T, ok bool) { return wrap.As[T](s) }
 
-// Locker is a [Store] with locks, which exclude other processes.
+// Locker is a Store that can exclude other processes.
 type Locker interface {
-	// Lock waits until no process or goroutine has the lock of this name, which need not be a file. If ctx
-	// ends first, the error wraps its error or cause. The lock ends with the process. The methods of a
-	// Store do not wait for it.
+	// Lock waits until no process or goroutine has the lock of this name, which need not be a file. If ctx ends
+	// first, the error wraps its error or cause. The lock ends with the process. The methods of a Store do not
+	// wait for it.
 	Lock(ctx context.Context, name string) (unlock func() error, err error)
 }
 
-// Stager is a [Store] in which a file can be written before it has a name.
+// Stager is a Store in which a file can be written before it has a name.
 type Stager interface {
-	// Stage creates a file without a name. The caller must discard it.
+	// Stage creates a file. The caller must discard it.
 	Stage(ctx context.Context) (*Staged, error)
 }
 
-// Pather is a [Store] whose files are in the file system.
+// Pather is a Store in the file system.
 type Pather interface {
-	// FilePath returns the path of a file, whether or not it exists. If no file can have this name, the
-	// error wraps [fs.ErrInvalid].
+	// FilePath returns the path of a file, which may be missing. For an impossible name, the error wraps
+	// [fs.ErrInvalid].
 	FilePath(name string) (string, error)
 }
 
-// Linker is a [Store] whose files have URLs, such as signed ones.
+// Linker is a Store whose files have URLs.
 type Linker interface {
-	// URL returns a URL from which anybody can get a file for lifetime. It does not look whether there
-	// is one.
+	// URL returns a URL from which anybody can get a file for lifetime. The file may be missing.
 	URL(ctx context.Context, name string, lifetime time.Duration) (string, error)
 }
 
-// Staged is a file that has no name in a store yet, such as a download until it is verified. [Stage] returns one for any
-// store.
+// Staged is a file without a name in a store yet, such as a download until it is verified.
 type Staged struct {
-	File *os.File // for reading and writing until Discard
+	File *os.File // until Discard
 
 	commit  func(ctx context.Context, name string, was Revision) error
 	discard func()
 }
 
-// NewStaged returns a Staged whose methods call these functions. It is for implementations of [Stager]; one that
-// wraps another passes methods of the other Staged.
+// NewStaged returns a Staged whose methods call these functions. It is for implementations of [Stager].
 func NewStaged(file *os.File, commit func(ctx context.Context, name string, was Revision) error, discard func()) *Staged {
 	return &Staged{file, commit, discard}
 }
@@ -79,8 +73,8 @@ func (s *Staged) Commit(ctx context.Context, name string, was Revision) error {
 // Discard closes the file, and removes it unless it has a name now. It may be called twice.
 func (s *Staged) Discard() { s.discard() }
 
-// Stage creates a file that gets a name in s: with the [Stager] of s, or else in tempDir, from which Commit
-// writes a copy. If tempDir is empty, [os.TempDir] is used. The caller must discard the file.
+// Stage creates a file for s: with its [Stager], or else in tempDir, from which Commit writes a copy. If
+// tempDir is empty, [os.TempDir] is used. The caller must discard the file.
 func Stage(ctx context.Context, s Store, tempDir string) (*Staged, error) {
 	if stager, ok := As[Stager](s); ok {
 		return stager.Stage(ctx)

@@ -18,23 +18,22 @@ import (
 // defaultTimeout leaves time for a second factor.
 const defaultTimeout = 10 * time.Minute
 
-// A Client logs in and out. Login needs Open, and Logout needs Store. After either, the caller must
-// invalidate sources that have cached the host, see [auth.Invalidator]. A Client is safe for
-// concurrent use.
+// A Client logs in and out. Login needs Open, and Logout needs Store. After either, the caller must invalidate
+// sources that have cached the host, see [auth.Invalidator]. A Client is safe for concurrent use.
 type Client struct {
-	// Open opens the https URL in a browser, or shows it to the user, who should see at which host
-	// to log in. It is called in a new goroutine, and may return after Login. An error before the
-	// redirect ends the login. Pass the URL to a program as one argument, without a shell.
+	// Open opens the https URL in a browser, or shows it to the user, who should see its host. It is called in a
+	// new goroutine, and may return after Login. An error before the redirect ends the login. Pass the URL to a
+	// program as one argument, without a shell.
 	Open func(url string) error
 
-	// Store stores the token. If nil, Login only returns it.
+	// Store stores the token, if not nil.
 	Store auth.Store
 
-	// Transport has the settings of requests; it may be nil. Its AllowHTTP does not permit http for
-	// the URLs of the service. Its VetoHost is not called for the login page.
+	// Transport may be nil. Its AllowHTTP does not permit http for the URLs of the service. Its VetoHost is not
+	// called for the login page.
 	Transport *transport.Settings
 
-	// Hosts caches the services of hosts. If nil, each login discovers them.
+	// Hosts caches services. If nil, each login discovers them.
 	Hosts *disco.Hosts
 
 	// Timeout limits the wait for the browser. If 0, it is 10 minutes; if negative, unlimited.
@@ -43,9 +42,9 @@ type Client struct {
 
 // A Result is the result of a login.
 type Result struct {
-	Host    svchost.Hostname // of the token; for an alias, its target
+	Host    svchost.Hostname // for an alias, its target
 	Token   auth.Token       // the token
-	Expires time.Time        // end of the token, zero if the host does not state it
+	Expires time.Time        // zero if the host does not state it
 }
 
 var errNoHost = errors.New("missing host")
@@ -53,12 +52,11 @@ var errNoHost = errors.New("missing host")
 // web returns the settings of requests.
 func (c *Client) web() *httpx.Client { return httpx.New(c.Transport) }
 
-// Login gets a token for host by a login in the browser, and saves it in the Store
-// for Host of the [Result].
+// Login gets a token for host, and saves it in the Store for Host of the Result.
 //
 // The error is a [*failure.Error]. It can wrap an [*UnsupportedError], a [*RefusedError],
-// [failure.ErrInsecure], [auth.ErrInvalidToken], os.ErrDeadlineExceeded after Timeout, or an error
-// of discovery, Open or the Store. If only saving fails, Login returns the Result, too.
+// [failure.ErrInsecure], [auth.ErrInvalidToken], [os.ErrDeadlineExceeded] after Timeout, or an error of
+// discovery, Open or the Store. If only saving fails, Login returns the Result, too.
 func (c *Client) Login(ctx context.Context, host svchost.Hostname) (*Result, error) {
 	r, err := c.login(ctx, host)
 	return r, failed("log in to", host, err)
@@ -99,9 +97,9 @@ func (c *Client) login(ctx context.Context, host svchost.Hostname) (r *Result, e
 	return r, nil
 }
 
-// Logout removes the token of host from the Store. It sends no request: the token stays valid until
-// the user revokes it at the host. For an alias, host must be Host of the [Result]. The error is a
-// [*failure.Error] that wraps the error of the Store.
+// Logout removes the token of host, for an alias Host of the Result, from the Store, without a request: it
+// stays valid until the user revokes it at the host. The error is a [*failure.Error] that wraps the error of
+// the Store.
 func (c *Client) Logout(ctx context.Context, host svchost.Hostname) error {
 	err := errors.New("Client.Store is nil; set it to the store with the token")
 	switch {
@@ -128,17 +126,15 @@ func failed(op string, host svchost.Hostname, err error) error {
 	return &failure.Error{Op: op, Subject: host.Display(), Err: err}
 }
 
-// An UnsupportedError means that the host does not offer the service login.v1 with the grant type
-// authz_code. The user must create a token there.
+// An UnsupportedError means that the host does not offer login.v1 with the grant type authz_code. The user
+// must create a token there.
 type UnsupportedError struct {
 	Host svchost.Hostname // of the login
-	// GrantTypes are at most ten grant types of the host.
+	// GrantTypes are at most ten of the host.
 	GrantTypes []string
-	// TokensURL is the page on which users create tokens, of a host with the service tfe.v2, such
-	// as HCP Terraform; otherwise empty.
+	// TokensURL is the page on which users create tokens, of a host with the service tfe.v2; otherwise empty.
 	TokensURL string
-	// Err wraps [disco.ErrNoService] or [disco.ErrServiceVersion], or is nil if the host
-	// has other grant types.
+	// Err wraps [disco.ErrNoService] or [disco.ErrServiceVersion], or is nil if the host has other grant types.
 	Err error
 }
 
@@ -155,12 +151,12 @@ func (e *UnsupportedError) Error() string {
 
 func (e *UnsupportedError) Unwrap() error { return e.Err }
 
-// A RefusedError means that the user or the identity server refused the login. Its texts come from
-// the server, without control characters and secrets.
+// A RefusedError means that the user or the identity server refused the login. Its texts come from the server,
+// without control characters and secrets.
 type RefusedError struct {
 	// Code is of RFC 6749 sections 4.1.2.1 and 5.2, such as "access_denied" if the user refused.
 	Code string
-	// Description is a text for people, or "".
+	// Description may be empty.
 	Description string
 }
 

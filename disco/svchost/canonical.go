@@ -15,14 +15,13 @@ import (
 // defaultPorts are the default ports of schemes.
 var defaultPorts = map[string]string{"https": "443", "http": "80", "ssh": "22", "git": "9418"}
 
-// Canonical returns the host of u as "host" or "host:port" in one form for all spellings, for checks such as VetoHost of
-// [github.com/tofureg/tofureg/transport.Settings]:
-// names in lower-case ASCII, IP addresses in the form of [netip.Addr] without a zone, IPv4
-// addresses in IPv6 form as IPv4, and no default port. The result urlHost is the same with the
-// zone, for the URL to request.
+// Canonical returns the host of u as "host" or "host:port" in one form for all spellings, for checks such as
+// VetoHost of [github.com/tofureg/tofureg/transport.Settings]: names in lower-case ASCII, IP addresses in the
+// form of [netip.Addr] without a zone, IPv4 addresses in IPv6 form as IPv4, and no default port. urlHost, for
+// the URL to request, has the zone.
 //
-// It returns an error if u has no host or an invalid port, or if a resolver may interpret the host
-// as an IP address in another form, such as 127.1.
+// It returns an error if u has no host or an invalid port, or if a resolver may interpret the host as an IP
+// address in another form, such as 127.1.
 func Canonical(u *url.URL) (host, urlHost string, err error) {
 	if u.Opaque != "" || u.Hostname() == "" {
 		return "", "", errors.New("the URL has no host")

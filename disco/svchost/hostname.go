@@ -7,16 +7,17 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// A Hostname is a normalised hostname with an optional port. The zero Hostname has an empty text.
+// A Hostname is a normalised hostname with an optional port, to compare with == and use as a map key. The zero
+// Hostname has an empty text.
 type Hostname struct {
 	ascii string // lower case, punycode labels, ":port" unless it is 443
 }
 
-// String returns the ASCII form, for DNS and https URLs: lower case, punycode, the port unless 443.
+// String returns the ASCII form, for DNS and https URLs: lower case, punycode.
 func (h Hostname) String() string { return h.ascii }
 
-// Display returns the Unicode form, for users, lock files and directory names, with the port
-// unless 443. [Parse] accepts it if h came from Parse.
+// Display returns the Unicode form, for users, lock files and directory names. Parse accepts it if h came from
+// Parse.
 func (h Hostname) Display() string {
 	if !strings.Contains(h.ascii, acePrefix) {
 		return h.ascii
@@ -35,13 +36,12 @@ func (h Hostname) Display() string {
 // IsZero reports whether h is the zero Hostname.
 func (h Hostname) IsZero() bool { return h.ascii == "" }
 
-// Compare compares ASCII forms and returns -1, 0 or +1. It returns 0 only if h == o.
+// Compare compares ASCII forms. It returns 0 only if h == o.
 func (h Hostname) Compare(o Hostname) int { return strings.Compare(h.ascii, o.ascii) }
 
 func (h Hostname) MarshalText() ([]byte, error) { return []byte(h.Display()), nil }
 
-// UnmarshalText is like [Parse], but accepts empty text for the zero Hostname. MarshalText is like
-// [Hostname.Display].
+// UnmarshalText is like [Parse], but accepts empty text. MarshalText is like [Hostname.Display].
 func (h *Hostname) UnmarshalText(b []byte) error {
 	if len(b) == 0 {
 		*h = Hostname{}
@@ -55,11 +55,11 @@ func (h *Hostname) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// A ParseError is the error of all parsers of this package.
+// A ParseError is the error of all parsers.
 type ParseError struct {
-	// Input is the invalid text, shortened. User information and query of a URL are removed.
+	// Input is the invalid text, shortened, without user information and query of a URL.
 	Input string
-	// Reason is the rest of the sentence "invalid hostname: ...".
+	// Reason follows "invalid hostname: ".
 	Reason string
 }
 

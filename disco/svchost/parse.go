@@ -24,7 +24,8 @@ const (
 	acePrefix       = "xn--"
 )
 
-// Parse parses a hostname that a user has written: Unicode in any case, with an optional port.
+// Parse parses a hostname that a user has written: Unicode in any case. It refuses punycode (xn--...), which
+// hides the name.
 func Parse(s string) (Hostname, error) { return parse(s, strict) }
 
 // MustParse is [Parse], but panics.
@@ -36,16 +37,13 @@ func MustParse(s string) Hostname {
 	return h
 }
 
-// FromWire parses a hostname that a program has written, such as the host of a URL.
-//
-// Unlike [Parse], it accepts valid punycode, with the same result as for the Unicode form, and
-// names that are valid only in DNS: with underscores, or with hyphens as third and fourth character
-// of a label.
+// FromWire parses a hostname that a program has written. Unlike [Parse], it accepts valid punycode, with the
+// same result as the Unicode form, and names that are valid only in DNS: with underscores, or with hyphens as
+// third and fourth character of a label.
 func FromWire(s string) (Hostname, error) { return parse(s, wire) }
 
-// FromURL returns the host of an https or http URL, such as the base URL of a service. The host is
-// parsed by [FromWire]. The default port of http is 80: http://example.com gives example.com:80.
-// User information, path and query are ignored.
+// FromURL returns the host of an https or http URL, parsed by [FromWire]. The default port of http is 80:
+// http://example.com gives example.com:80. User information, path and query are ignored.
 func FromURL(s string) (Hostname, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {

@@ -1,12 +1,10 @@
-// Package access describes what servers have served, for access logs and metrics. It is a
-// package of its own because both servers and what reads their entries need it. It is experimental.
+// Package access describes what servers have served, for access logs and metrics. It is experimental.
 //
 //	mirror := &mirrorserve.Handler{Source: cache, Access: func(ctx context.Context, e access.Entry) {
-//		slog.InfoContext(ctx, "served", "kind", e.Kind, "what", e.Subject(), "status", e.Status, "bytes", e.Bytes, "cache", e.Cache)
+//		slog.InfoContext(ctx, "served", "what", e.Subject(), "status", e.Status, "bytes", e.Bytes)
 //	}}
 //
-// The field Access of [github.com/tofureg/tofureg/serve/regserve.Handler] and of
-// [github.com/tofureg/tofureg/serve/mirrorserve.Handler] is such a function.
+// [github.com/tofureg/tofureg/serve/regserve.Handler] has the same field.
 package access
 
 import (
@@ -16,23 +14,23 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// An Entry describes the answer to one request. There is none for a request that Authorize refused, or whose path
-// names nothing that a server could have.
+// An Entry describes the answer to one request. There is none for a request that Authorize refused, or whose
+// path names nothing that a server could have.
 type Entry struct {
-	Kind Kind // such as Archive
+	Kind Kind // what was requested
 
-	Provider addrs.Provider // the requested provider, or zero
-	Module   addrs.Module   // the requested module, or zero
+	Provider addrs.Provider // or zero
+	Module   addrs.Module   // or zero
 	Version  addrs.Version  // zero for lists
-	Platform addrs.Platform // of a package of a provider, or zero
+	Platform addrs.Platform // of a provider package, or zero
 
-	Status   int           // HTTP status, such as 200, 304 or 404; 0 if none was sent
-	Bytes    int64         // sent bytes of the body
-	Duration time.Duration // from the arrival of the request to the end of the answer
-	Aborted  bool          // whether the connection ended before the body; Status was sent before
+	Status   int           // of HTTP; 0 if none was sent
+	Bytes    int64         // of the body
+	Duration time.Duration // from arrival to the end of the answer
+	Aborted  bool          // the connection ended early, after Status
 
-	// Cache is Hit if the answer needed no request to the source, Miss if it needed one, and empty if there
-	// is nothing between the server and its files. It may be empty if a document has failed.
+	// Cache is Hit if the answer needed no request to the source, Miss if it needed one, and empty if there is
+	// nothing between the server and its files. It may be empty if a document has failed.
 	Cache Result
 }
 
@@ -51,22 +49,22 @@ func (e Entry) Subject() string {
 type Kind string
 
 const (
-	Discovery      Kind = "discovery"       // services of a registry
-	Versions       Kind = "versions"        // list of the versions of a provider
-	Package        Kind = "package"         // document about one package of a registry
-	Archives       Kind = "archives"        // document of a mirror about the packages of a version
-	Sums           Kind = "sums"            // SHA256SUMS document
-	Signature      Kind = "signature"       // signature of SHA256SUMS
-	Archive        Kind = "archive"         // package of a provider
-	ModuleVersions Kind = "module versions" // list of the versions of a module
-	ModuleLocation Kind = "module location" // location of the package of a module
-	Module         Kind = "module"          // package of a module
+	Discovery      Kind = "discovery"       // services
+	Versions       Kind = "versions"        // of a provider
+	Package        Kind = "package"         // document of a registry
+	Archives       Kind = "archives"        // document of a mirror
+	Sums           Kind = "sums"            // SHA256SUMS
+	Signature      Kind = "signature"       // of SHA256SUMS
+	Archive        Kind = "archive"         // of a provider
+	ModuleVersions Kind = "module versions" // list of versions
+	ModuleLocation Kind = "module location" // of a package
+	Module         Kind = "module"          // package
 )
 
 // Result says whether a cache had the answer.
 type Result string
 
 const (
-	Hit  Result = "hit"  // without a request to the source
-	Miss Result = "miss" // the source was asked
+	Hit  Result = "hit"  // without the source
+	Miss Result = "miss" // with the source
 )

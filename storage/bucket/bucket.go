@@ -1,7 +1,5 @@
 // Package bucket has what stores and fetchers of modules need for any object store. It is experimental.
 //
-// These are lists in pages, directories of modules, and an HTTP client for the SDK of the store, all with limits.
-//
 //	guard := &bucket.Guard{Check: bucket.HTTPS(false), IsObject: isObject}
 //	sdk.HTTPClient = guard.Client(nil)
 //	entries, err := bucket.List(ctx, "mirror/dir/", func(token string) (*bucket.Page, error) { … })
@@ -30,8 +28,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ContentType returns the media type of an object for clients that read the bucket. Network clients require it
-// for documents.
+// ContentType returns the media type of an object. Network clients require it for documents.
 func ContentType(name string) string {
 	switch path.Ext(name) {
 	case ".json":
@@ -42,8 +39,8 @@ func ContentType(name string) string {
 	return "application/octet-stream"
 }
 
-// CacheControl returns the Cache-Control of an object: of the store's function, if it is not nil. Otherwise a cache
-// asks again for each document, since documents are replaced, and the bucket decides about archives.
+// CacheControl returns the result of the function of, if not nil. Otherwise a cache asks again for each
+// document, and the bucket decides about archives.
 func CacheControl(name string, of func(name string) string) string {
 	switch {
 	case of != nil:
@@ -58,21 +55,21 @@ func CacheControl(name string, of func(name string) string) string {
 type Object struct {
 	Name       string // with all prefixes
 	Size       int64  // in bytes
-	Generation string // empty if the bucket has none
+	Generation string // empty if none
 }
 
 // Page is a part of a list.
 type Page struct {
 	Objects  []Object // in any order
-	Prefixes []string // of names up to a slash
-	More     bool     // whether there is another page
+	Prefixes []string // up to a slash
+	More     bool     // another page follows
 	Token    string   // of the next page
 }
 
 // Limits of lists and of their pages.
 const (
-	PageSize = 500     // objects that a page has, if the server obeys
-	MaxPage  = 1 << 20 // bytes of a page, whose names have up to 1,024 bytes, and of an error
+	PageSize = 500     // objects of a page
+	MaxPage  = 1 << 20 // bytes of a page and of an error
 
 	maxPages   = 250     // of a list
 	maxEntries = 100_000 // objects and directories of a directory
@@ -122,7 +119,7 @@ func (p *Page) check(prefix, token string) error {
 	return nil
 }
 
-// List returns the entries of a directory, from the pages of a list of the names with a prefix up to the next slash.
+// List returns the entries of a directory, from pages of names with a prefix up to the next slash.
 func List(ctx context.Context, prefix string, get func(token string) (*Page, error)) ([]storage.Entry, error) {
 	var entries []storage.Entry
 	listed := 0
@@ -163,9 +160,9 @@ func List(ctx context.Context, prefix string, get func(token string) (*Page, err
 	return entries, nil
 }
 
-// Download writes the objects with a prefix into dir, a directory, without the prefix in their names. The error wraps
-// [failure.ErrNotFound] if there is none, and [failure.ErrChanged] if an object has another size than in the list. It
-// reports the bytes of all objects to report, which may be nil.
+// Download writes the objects with a prefix into the directory dir, without the prefix in their names. The
+// error wraps [failure.ErrNotFound] if there is none, and [failure.ErrChanged] if an object has another size
+// than in the list. report, which may be nil, gets the bytes of all objects.
 func Download(ctx context.Context, dir, prefix string, limits checksum.Limits, report func(progress.Event), get func(token string) (*Page, error), open func(Object) (io.ReadCloser, error)) error {
 	meter := &progress.Meter{Report: report}
 	meter.Start(0)

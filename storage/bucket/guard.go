@@ -11,16 +11,16 @@ import (
 	"github.com/tofureg/tofureg/failure"
 )
 
-// Guard sends the requests of an SDK, each of which has a secret in it. It limits the bodies of lists and errors, which
-// SDKs read to their end.
+// Guard sends the requests of an SDK, each of which has a secret in it. It limits the bodies of lists and
+// errors.
 type Guard struct {
 	Check    func(*url.URL) error       // refuses a URL before the request
-	IsObject func(r *http.Request) bool // whether a GET is for an object, of any size
+	IsObject func(r *http.Request) bool // for a GET of any size
 	next     http.RoundTripper
 }
 
-// Client returns a client that has the Transport and the Timeout of c, if c is not nil. It follows no redirect, since the
-// next server would get the signature, the method could become GET, and the answer would count as the store's.
+// Client returns a client that has the Transport and the Timeout of c, if not nil. It follows no redirect: the
+// next server would get the signature.
 func (g *Guard) Client(c *http.Client) *http.Client {
 	if c == nil {
 		c = http.DefaultClient
@@ -34,7 +34,7 @@ func (g *Guard) Client(c *http.Client) *http.Client {
 	}
 }
 
-// HTTPS returns a check that refuses other URLs than https ones, and http ones if they are allowed.
+// HTTPS returns a check that permits https URLs, and http ones if allowed.
 func HTTPS(allowHTTP bool) func(*url.URL) error {
 	return func(u *url.URL) error {
 		if u.Scheme == "https" || u.Scheme == "http" && allowHTTP {

@@ -1,5 +1,5 @@
-// Package regcheck checks whether a server follows the protocols of registries and mirrors. It modifies nothing. It
-// is experimental.
+// Package regcheck checks whether a server follows the protocols of registries and mirrors. It modifies
+// nothing. It is experimental.
 //
 //	func TestServer(t *testing.T) {
 //		server := httptest.NewTLSServer(handler)
@@ -24,23 +24,22 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Options are the options of [Check] and [Examine]. The zero value checks only discovery and
-// service URLs.
+// Options are options of Check and Examine. The zero value checks only discovery and service URLs.
 type Options struct {
-	// Client makes the requests. If nil, [http.DefaultClient] is used. CheckRedirect is ignored.
+	// Client makes the requests. If nil, [http.DefaultClient]. CheckRedirect is ignored.
 	Client *http.Client
 
-	// Timeout bounds each check, and in "mirror archive" each archive. If zero or less, it is 5 minutes
-	// for archive, mirror archive and mirror version, otherwise 30 seconds.
+	// Timeout bounds each check, and in "mirror archive" each archive. If zero or less, 5 minutes for archive,
+	// mirror archive and mirror version, otherwise 30 seconds.
 	Timeout time.Duration
 
-	// AllowHTTP accepts http URLs of files, services and redirects, as the CLIs do, without the token.
-	// Base URLs must always be https.
+	// AllowHTTP accepts http URLs of files, services and redirects, as the CLIs do, without the token. Base URLs
+	// must be https.
 	AllowHTTP bool
 
-	// Token is the API token. If not empty, the server must refuse lists of versions without it. It is
-	// sent to the server and its services, or to the mirror if the base URL is empty. Of files, only a
-	// module package there with use_registry_credentials gets it.
+	// Token, if not empty, must be required by lists of versions. It is sent to the server and its services, or to
+	// the mirror if the base URL is empty. Of files, only a module package there with use_registry_credentials
+	// gets it.
 	Token string
 
 	Provider string // such as "acme/alpha"; if empty, not checked
@@ -50,17 +49,17 @@ type Options struct {
 	Module        string // such as "acme/network/aws"; if empty, not checked
 	ModuleVersion string // if empty, the first listed version
 
-	Mirror         string // base URL of a network mirror; if empty, not checked
+	Mirror         string // base URL; if empty, not checked
 	MirrorProvider string // such as "registry.example.com/acme/alpha"; if empty, Provider at the base URL; one is required
 }
 
-// Level is the severity of a [Finding].
+// Level is a severity.
 type Level string
 
 const (
 	Failed  Level = "failed"  // some clients fail
-	Advice  Level = "advice"  // clients work, but could work better
-	Skipped Level = "skipped" // not checked, because of another finding
+	Advice  Level = "advice"  // clients could work better
+	Skipped Level = "skipped" // because of another finding
 )
 
 // A Finding is a problem that a check found.
@@ -70,7 +69,7 @@ type Finding struct {
 	Text  string // request and problem, in one line, safe to print
 }
 
-// String returns check, level and text in one line.
+// String returns the finding in one line.
 func (f Finding) String() string { return f.Check + ": " + string(f.Level) + ": " + f.Text }
 
 // TB is the part of [testing.TB] that [Check] uses.
@@ -81,30 +80,30 @@ type TB interface {
 	Logf(format string, args ...any)   // prints text
 }
 
-// Check reports failures as errors of the test, and logs advice and skipped checks. baseURL is the
-// https URL of a host, or empty for a mirror. The checks are:
+// Check reports failures as errors of the test, and logs advice and skipped checks. baseURL is the https URL
+// of a host, or empty for a mirror. The checks:
 //
-//	discovery                is valid JSON with the required services
+//	discovery                valid JSON with the required services
 //	service URLs             end with a slash; only advice for modules.v1
-//	provider versions        the list is valid and has the version
-//	provider package         the document is complete and about the package
-//	sums                     SHA256SUMS lists the archive with the stated digest
-//	signature                is valid and made by a listed key
-//	archive                  matches digest and hashes, and can be installed
-//	ranges                   are supported; advice only
-//	unknown provider         status 404, also for an unknown version
-//	module versions          the list is valid and has the version
-//	module location          is supported, and the same for all clients
-//	module package           is an archive, or a page with another location
-//	unknown module           status 404
-//	mirror index             the list is valid
-//	mirror version           each version has a document, and each archive a URL and valid hashes, if any
-//	mirror archive           one archive of each version matches its hashes
-//	unknown mirror provider  status 404
-//	authorization            status 401 without the token
+//	provider versions        valid and has the version
+//	provider package         complete, about the package
+//	sums                     list the archive with the stated digest
+//	signature                valid, by a listed key
+//	archive                  matches digest and hashes, can be installed
+//	ranges                   supported; advice only
+//	unknown provider         404, also for an unknown version
+//	module versions          valid and has the version
+//	module location          supported, the same for all clients
+//	module package           an archive, or a page with another location
+//	unknown module           404
+//	mirror index             valid
+//	mirror version           a document each, and each archive a URL and valid hashes, if any
+//	mirror archive           one of each version matches its hashes
+//	unknown mirror provider  404
+//	authorization            401 without the token
 //
-// Archives are downloaded to temporary files of up to 1 GiB. The namespace "regcheck-unknown" and the
-// version 0.0.0-regcheck must not exist.
+// Archives are downloaded to temporary files of up to 1 GiB. The namespace "regcheck-unknown" and the version
+// 0.0.0-regcheck must not exist.
 func Check(t TB, baseURL string, o Options) {
 	t.Helper()
 	for _, f := range Examine(t.Context(), baseURL, o) {
@@ -116,8 +115,7 @@ func Check(t TB, baseURL string, o Options) {
 	}
 }
 
-// Examine makes the checks of [Check] and returns the findings in order. An empty result
-// means that all checks succeeded.
+// Examine makes the checks of Check. An empty result means that all succeeded.
 func Examine(ctx context.Context, baseURL string, o Options) []Finding {
 	e := &examiner{whole: ctx, o: o, good: map[string]bool{}, mirrorAlone: baseURL == "" && o.Mirror != ""}
 	if !e.mirrorAlone {

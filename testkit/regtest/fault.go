@@ -18,61 +18,58 @@ import (
 
 // A Fault changes answers to the requests that its first six fields select.
 //
-// All matching faults apply together, and the first counts for what several of them set: Status,
-// Redirect and Raw, Instead, Part, Break, or a header. If one redirects, the others apply to the
-// target.
+// All matching faults apply. The first that sets Status, Redirect and Raw, Instead, Part, Break or a header
+// counts for it. If one redirects, the others apply to the target.
 type Fault struct {
 	Kind  Kind   // requests; if zero, all
 	Host  string // as in [Request]; if empty, any
 	Path  string // part of the path; for "opaque" URLs, of the "absolute" path
 	Skip  int    // matching requests to skip
 	Every int    // then every n-th; if zero, each
-	First int    // maximum number of affected requests, if not zero
+	First int    // maximum number to affect, if not zero
 
 	Delay       time.Duration // of the answer
-	Drop        bool          // drop the connection without an answer
-	RefuseToken bool          // 400 for an Authorization header, as object stores do
-	Status      int           // of the error document, the redirect or Raw
-	RetryAfter  string        // Retry-After header: seconds or an HTTP date
+	Drop        bool          // drop the connection
+	RefuseToken bool          // 400 for an Authorization header
+	Status      int           // of an error, the redirect or Raw
+	RetryAfter  string        // seconds or HTTP date
 
-	// Header replaces headers. A header without values is removed; without Etag, there is no
-	// Last-Modified either.
+	// Header replaces headers, or removes them if empty. Without Etag, Last-Modified is removed, too.
 	Header http.Header
 
-	// Redirect is a URL to redirect to, with Status or 302. For a URL without path, or "/" for the
-	// same host, the path of the request follows after a prefix such as /redirect-1-of-1, and the
-	// query is added to the query of the request. Any other URL is used as it is.
+	// Redirect is a URL to redirect to, with Status or 302. To a URL without path, or "/" for the same host, path
+	// and query of the request are added, after a prefix such as /redirect-1-of-1.
 	Redirect string
-	Hops     int // number of redirects, to "/" without Redirect; if zero, 1 with a Redirect; if negative, endless
+	Hops     int // redirects, to "/" without Redirect; if zero, 1 with a Redirect; if negative, endless
 
-	Instead string // answer another path: Path in it is replaced by this text, or all of it if Path is empty
+	Instead string // path to answer: replaces Path in the request's, or all if Path is empty
 	Raw     []byte // body, if not nil
 
-	// Edit changes a JSON document except errors, or at [LoginAuthz] the parameters for the
-	// browser. It may be called concurrently.
+	// Edit changes a JSON document except errors, or at [LoginAuthz] the parameters for the browser. It may be
+	// called concurrently.
 	Edit func(doc map[string]any)
 
-	Corrupt bool  // flip one bit of the body
-	Changed bool  // serve a file with other bytes, entity tag and date
-	PadTo   int64 // pad the body with spaces to this size in bytes
-	Gzip    bool  // compress the body if the client accepts it
+	Corrupt bool  // flip a bit
+	Changed bool  // other bytes, entity tag and date of a file
+	PadTo   int64 // append spaces up to this size in bytes
+	Gzip    bool  // compress, if the client accepts it
 
 	// Part is the answer to range requests:
 	//
-	//   - "whole": 200 and the whole file
-	//   - "overlap", "gap": 206 and a part that starts up to 1000 bytes too early or too late
-	//   - "other total": 206 and the part, with a total size one byte too large
-	//   - "multipart": 206 and the part in a multipart/byteranges document
-	//   - "unlabelled": 206 and the part, without Content-Range
-	//   - "unsatisfiable": 416, as if the file were shorter
+	//   - "whole": 200 and the file
+	//   - "overlap", "gap": 206, up to 1000 bytes too early or too late
+	//   - "other total": 206, with a total one byte too large
+	//   - "multipart": 206 and a multipart/byteranges document
+	//   - "unlabelled": 206 without Content-Range
+	//   - "unsatisfiable": 416
 	Part string
 
 	// Break happens after After bytes of the body, if there are more: "cut" loses the connection
 	// ([io.ErrUnexpectedEOF]), "short" ends the body with a true Content-Length, "stall" pauses.
 	Break string
 	After int64
-	Pause time.Duration // of "stall"; if zero, until the client disconnects
-	Rate  int64         // maximum bytes of the body per second, if not zero
+	Pause time.Duration // if zero, until the client disconnects
+	Rate  int64         // maximum bytes per second, if not zero
 }
 
 // A fault is a Fault with its counter.

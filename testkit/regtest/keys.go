@@ -14,10 +14,10 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// KeyOptions are the options of [NewKey]. Times are from 1970 to 2106, cut to seconds.
+// KeyOptions are options of NewKey. Times are from 1970 to 2106, cut to seconds.
 type KeyOptions struct {
-	Name    string    // the user ID is "NAME <regtest@example.com>"; if empty, "regtest"
-	RSABits int       // of an RSA key, at least 1024; if zero or less, the key is Ed25519
+	Name    string    // of "NAME <regtest@example.com>"; if empty, "regtest"
+	RSABits int       // at least 1024; if zero or less, the key is Ed25519
 	Created time.Time // if zero, 31 December 1999 UTC
 	Expires time.Time // if zero, never
 	Signs   time.Time // time in signatures; if zero, an hour after Created
@@ -33,7 +33,7 @@ type Key struct {
 	armor  string
 }
 
-// NewKey makes a key for Keys of a [Provider].
+// NewKey makes a key.
 func NewKey(o KeyOptions) *Key {
 	key, err := newKey(o)
 	if err != nil {

@@ -27,20 +27,13 @@ const (
 // maxForm is the maximum size of a form in bytes.
 const maxForm = 64 << 10
 
-// A Login is the identity server of a [Registry], see also [Registry.Browse].
-//
-// It checks client ID, PKCE with S256, redirect and state. A code works once.
-//
-//	// The user refuses.
-//	reg.AddFault(regtest.Fault{Kind: regtest.LoginAuthz, Edit: func(doc map[string]any) {
-//		delete(doc, "code")
-//		doc["error"], doc["error_description"] = "access_denied", "not today"
-//	}})
+// A Login is an identity server, see [Registry.Browse]. It checks client ID, PKCE with S256, redirect and
+// state. A code works once.
 type Login struct {
 	ClientID string // if empty, "regtest"
 	Token    string // if empty, "regtest-token"
 
-	ExpiresIn        time.Duration // stated lifetime of the token, in seconds; if zero, none
+	ExpiresIn        time.Duration // stated lifetime, in seconds; if zero, none
 	GrantTypes       []string      // declared; if nil, "authz_code", the only supported type
 	MinPort, MaxPort int           // declared; if both are zero, 1024 to 65535
 	Scopes           []string      // required, declared if not nil
@@ -147,8 +140,8 @@ var uncached = http.Header{"Cache-Control": {"no-store"}}
 // browseTimeout ends a Browse whose page does not arrive.
 const browseTimeout = time.Minute
 
-// Browse is the browser of a user who logs in. It follows redirects, also to localhost and
-// 127.0.0.1 on this machine. A status of 400 or more is an error.
+// Browse is the browser of a user who logs in. It follows redirects, also to this machine. A status of 400 or
+// more is an error.
 func (r *Registry) Browse(rawURL string) error { return browse(rawURL, r) }
 
 // Browse is like [Registry.Browse] over TLS.

@@ -10,16 +10,15 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Mirror configures the network mirror of a [Registry]. The zero value is like a mirror that the
-// CLI writes.
+// A Mirror configures the network mirror. The zero value is like a mirror that the CLI writes.
 type Mirror struct {
 	Path       string   // of the base URL; if empty, "/mirror/"
 	URLs       string   // of archives: as in [Provider], "name" (the default) for ….zip, or "download" for download/….zip
 	Origin     string   // scheme and host of archives; if empty, the mirror
-	Query      string   // of the URLs of archives, such as a signature
+	Query      string   // of archives
 	Hashes     []string // schemes; if nil, h1 and zh; others get a dummy value
 	NoHashes   bool     // omit them
-	IgnoreHost bool     // ignore the host in requested paths
+	IgnoreHost bool     // ignore the requested host
 
 	UnknownStatus int // for unknown providers, 200 to 999; if zero, 404
 }
@@ -38,7 +37,7 @@ type (
 	}
 )
 
-// MirrorURL returns the base URL of the network mirror.
+// MirrorURL returns the base URL of the mirror.
 func (r *Registry) MirrorURL() string { return "https://" + r.host.String() + r.Mirror.path() }
 
 // MirrorURL is like [Registry.MirrorURL]. Its providers have the host of New or of their Address.

@@ -15,44 +15,43 @@ import (
 	"strings"
 )
 
-// A Module describes one version of a module. Only Address is required.
+// A Module is one version of a module. Only Address is required.
 type Module struct {
 	Address string // such as "acme/network/aws", with a host as in [Provider]
 
 	Version    string         // any text; if empty, "1.0.0"
-	Properties map[string]any // further properties in the list, such as "deprecated"
+	Properties map[string]any // in the list, such as "deprecated"
 	Discovered string         // as in [Provider]
 
-	// Files are contents by name; a directory ends with a slash. If nil, there is a main.tf, also in
-	// Subdir.
+	// Files are contents by name; a directory ends with a slash. If nil, there is a main.tf, also in Subdir.
 	Files map[string]string
 
-	// Size, if not zero, adds a file "large.bin" of this size in bytes, under 4 GiB, not held in memory.
-	// It excludes Deflate.
+	// Size, if not zero, adds "large.bin" of this size in bytes, under 4 GiB, not held in memory. It excludes
+	// Deflate.
 	Size int64
 
 	Format  string // "tar.gz", "zip", "tar.xz" or "tar.bz2"; if empty, "tar.gz"
 	Deflate bool   // compress "tar.gz" or "zip"
 	Package []byte // instead of Files, Size and Deflate; required for "tar.bz2"
 
-	// Answer says how the location is sent: "header" (204 with X-Terraform-Get, the default),
-	// "body" (200 with {"location": …}), "both", "empty object" (200 with header and {}), "empty
-	// body" (200 with header), or "none" (204).
+	// Answer says how the location is sent: "header" (204 with X-Terraform-Get, the default), "body" (200 with
+	// {"location": …}), "both", "empty object" (200 with header and {}), "empty body" (200 with header), or
+	// "none" (204).
 	Answer string
 
-	// UseRegistryCredentials, if not nil, is in the body of the answer: "header" becomes "body",
-	// and "none" an object without a location. "empty body" ignores it.
+	// UseRegistryCredentials, if not nil, is in the body: "header" becomes "body", and "none" an object without a
+	// location. "empty body" ignores it.
 	UseRegistryCredentials *bool
 
-	Location string // if not empty, used instead of the fields below
+	Location string // replaces the fields below, if not empty
 
 	Origin   string // of package and pages, as in [Provider]
 	URLs     string // form of the location, as in [Provider]
 	Subdir   string // such as "modules/subnet" or "*/subnet"
-	Query    string // of the URL; if empty, the form "opaque" has "archive=FORMAT"
-	Checksum bool   // add "checksum=sha256:…" to the query
-	Pages    int    // number of pages before the package; if negative, endless
-	MetaTag  bool   // pages have <meta name="terraform-get"> instead of the header X-Terraform-Get
+	Query    string // if empty, "archive=FORMAT" in the form "opaque"
+	Checksum bool   // add "checksum=sha256:…"
+	Pages    int    // pages before the package; if negative, endless
+	MetaTag  bool   // <meta name="terraform-get"> instead of X-Terraform-Get
 }
 
 // mediaTypes are the media types of the formats.
@@ -203,16 +202,16 @@ func (r *Registry) modulePackage(t target) *answer {
 
 // A ModuleList is the form of lists of module versions.
 type ModuleList struct {
-	// PageSize is the default number of versions on a page. If zero, there are no pages.
+	// PageSize is the default page size. If zero, there are no pages.
 	PageSize int
 
-	MaxPageSize   int  // maximum limit in queries; if zero, 1000
+	MaxPageSize   int  // maximum in queries; if zero, 1000
 	IgnoreQuery   bool // every page is the first
-	TotalInModule bool // limit, offset and total are in the module, not in the document
+	TotalInModule bool // limit, offset and total are in the module
 	Nulls         bool // null as the first and last version
 
 	UnknownStatus int    // for unknown modules, 200 to 999; if zero, 404, or 200 with UnknownBody
-	UnknownBody   string // body for unknown modules; if empty, an error document
+	UnknownBody   string // if empty, an error document
 }
 
 // moduleVersions returns the list of versions of a module.

@@ -18,7 +18,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// A ModuleRelease is a version of a module in a [Registry].
+// A ModuleRelease is a version of a module in a Registry.
 type ModuleRelease struct {
 	m       Module // with defaults
 	address addrs.Module
@@ -75,7 +75,7 @@ func (rel *ModuleRelease) filename() string {
 	return fmt.Sprintf("%s-%s.%s", fileName(rel.address.Name()), fileName(rel.m.Version), rel.m.Format)
 }
 
-// H1 returns the h1 of the files, or the zero Hash if [Module].Package is set or a name is invalid.
+// H1 returns the h1 of the files, or the zero Hash if Module.Package is set or a name is invalid.
 func (rel *ModuleRelease) H1() checksum.Hash { return rel.pack().h1() }
 
 // largeFile is the file of Module.Size.

@@ -13,46 +13,45 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// A Provider describes one version of a provider. Only Address is required.
+// A Provider is one version of a provider. Only Address is required.
 type Provider struct {
-	// Address is, for example, "acme/alpha". With a host before it, the [Registry] also answers for
-	// that host.
+	// Address is, for example, "acme/alpha". If it has a host, the [Registry] also answers for it.
 	Address string
 
 	Version   string   // any text; if empty, "1.0.0"
 	Platforms []string // such as "linux_amd64"; if nil, amd64 and arm64 of darwin and linux, and windows_amd64
 	Protocols []string // plugin protocols; if nil, "5.0"
-	Warnings  []string // added to the list of versions
+	Warnings  []string // in the list of versions
 
-	Discovered string // any text for the date of the version in the list; if empty, none
+	Discovered string // any text for the date in the list; if empty, none
 
-	// Size, if not zero, is the size of the executable in bytes, under 4 GiB, not held in memory. If
-	// large, use one platform: SHA256SUMS needs all archives.
+	// Size, if not zero, is the size of the executable in bytes, under 4 GiB, not held in memory. SHA256SUMS needs
+	// the archives of all platforms.
 	Size int64
 
 	Files   map[string]string // further files by name, as in [Module]
-	Deflate bool              // compress the archive; the digest depends on the version of Go
+	Deflate bool              // compress; the digest depends on the version of Go
 
 	Zip  []byte            // archive for all platforms, instead of Size, Files and Deflate
-	Zips map[string][]byte // archives for some of the Platforms, before Zip
+	Zips map[string][]byte // by platform, before Zip
 
-	PackageHashes bool                     // add the property "packages" of OpenTofu
+	PackageHashes bool                     // OpenTofu's property "packages"
 	NoSums        bool                     // no SHA256SUMS and signature; their URLs are empty
 	EditSums      func(sums []byte) []byte // returns the document to serve and sign
 
 	Keys     []*Key // listed keys; if nil, the key of the registry
-	SignedBy *Key   // if nil, the first of Keys, or the key of the registry
+	SignedBy *Key   // if nil, the first listed key
 
-	Origin string // scheme and host of all files; if empty, the registry
+	Origin string // scheme and host of files; if empty, the registry
 
-	// URLs is the form of the URLs of all files: "absolute" (the default) for a full URL of
-	// releases/….zip, "root-relative" for /releases/….zip, "relative" for ../../releases/….zip, "opaque"
-	// for /get?id=…. With an Origin, each form except "opaque" is "absolute".
+	// URLs is the form of the URLs of files: "absolute" (the default) for a full URL of releases/….zip,
+	// "root-relative" for /releases/….zip, "relative" for ../../releases/….zip, "opaque" for /get?id=…. With
+	// an Origin, each form except "opaque" is "absolute".
 	URLs string
 }
 
-// A Release is a version of a provider in a [Registry]. Archive, H1 and ZH panic if it does not have
-// the platform.
+// A Release is a version of a provider in a Registry. Archive, H1 and ZH panic if it does not have the
+// platform.
 type Release struct {
 	p         Provider // with defaults
 	provider  addrs.Provider
@@ -123,7 +122,7 @@ func checkSizes(size int64, files map[string]string) error {
 	return nil
 }
 
-// Filename returns the name of the archive for platform.
+// Filename returns the name of the archive.
 func (rel *Release) Filename(platform string) string {
 	return "terraform-provider-" + rel.name + "_" + platform + ".zip"
 }
@@ -134,12 +133,12 @@ func (rel *Release) Archive(platform string) *io.SectionReader {
 	return io.NewSectionReader(a.content, 0, a.size)
 }
 
-// ZH returns the zh of the archive.
+// ZH returns the zh.
 func (rel *Release) ZH(platform string) checksum.Hash {
 	return checksum.ZHSum(rel.archive(platform).sum())
 }
 
-// H1 returns the h1 of the archive, or the zero Hash if it is invalid.
+// H1 returns the h1, or the zero Hash if the archive is invalid.
 func (rel *Release) H1(platform string) checksum.Hash { return rel.archive(platform).h1() }
 
 // Sums returns the SHA256SUMS document after EditSums, even with NoSums.

@@ -11,13 +11,13 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Registry is a registry in memory, made by [New]. Methods are safe for concurrent use. Set the fields
-// before the first request.
+// A Registry is a registry made by New. Methods are safe for concurrent use. Set the fields before the first
+// request.
 type Registry struct {
-	Latency time.Duration // delay of every answer, also of redirects
+	Latency time.Duration // of every answer and redirect
 
-	// Services is the discovery document. If nil, it declares providers.v1, modules.v1 if there are
-	// modules, and login.v1 with Login.
+	// Services is the discovery document. If nil, it declares providers.v1, modules.v1 if there are modules, and
+	// login.v1 with Login.
 	Services map[string]any
 
 	ModuleList ModuleList // of module versions
@@ -38,7 +38,7 @@ type Registry struct {
 	grants    map[string]grant // codes that were not exchanged yet
 }
 
-// New returns an empty registry for a host such as "registry.example.com".
+// New returns an empty registry for a host.
 func New(host string) *Registry {
 	name, err := svchost.Parse(host)
 	if err != nil {
@@ -55,14 +55,14 @@ func New(host string) *Registry {
 	}
 }
 
-// Key returns the default key for signatures.
+// Key returns the default key.
 func (r *Registry) Key() *Key { return r.key() }
 
 // Client returns a client that uses [Registry.RoundTrip].
 func (r *Registry) Client() *http.Client { return &http.Client{Transport: r} }
 
-// AddProvider adds a version of a provider. If it is there, it is listed twice, a defect, and the
-// first with the platform is served.
+// AddProvider adds a version of a provider. If it is there, it is listed twice, and the first with the
+// platform is served.
 func (r *Registry) AddProvider(p Provider) *Release {
 	rel := newRelease(r, p)
 	r.mu.Lock()
@@ -85,10 +85,9 @@ func freeDir(version string, taken func(dir string) bool) string {
 	return dir
 }
 
-// Require requires "Authorization: Bearer TOKEN" for requests of these kinds. Zero means all except
-// LoginAuthz and LoginToken, also files, for which clients send no token. Without a token the
-// status is 401, with another 403. Each call replaces the token of its kinds, and an empty token
-// removes it. Paths with the prefix of Fault.Redirect need no token.
+// Require requires "Authorization: Bearer TOKEN" for these kinds. Zero means all except LoginAuthz and
+// LoginToken, also files, for which clients send no token. Without a token the status is 401, with another
+// 403. Each call replaces the token of its kinds; an empty one removes it. Redirected requests need none.
 func (r *Registry) Require(token string, on Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

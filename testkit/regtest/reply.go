@@ -402,9 +402,9 @@ func wait(ctx context.Context, closed <-chan struct{}, what <-chan time.Time) er
 
 // Caching sets headers of successful answers. Files always have entity tags.
 type Caching struct {
-	Control string // Cache-Control header
-	Vary    string // Vary header
-	Tags    bool   // documents have entity tags, for If-None-Match
+	Control string // Cache-Control
+	Vary    string // Vary
+	Tags    bool   // entity tags for documents
 }
 
 // mark sets the headers of the answer.

@@ -19,7 +19,7 @@ import (
 // A Kind is a kind of request, or a set, such as Sums|Signature.
 type Kind uint
 
-// The kinds of requests, by their path, here the default. Only GET is answered, at [LoginToken] POST.
+// The kinds of requests, by path. Only GET is answered, at LoginToken POST.
 const (
 	Discovery Kind = 1 << iota // /.well-known/terraform.json
 	Versions                   // /v1/providers/NAMESPACE/TYPE/versions
@@ -42,7 +42,7 @@ const (
 	Other // any other path
 )
 
-// Metadata selects the JSON documents of providers.
+// Metadata selects JSON documents of providers.
 const Metadata = Versions | Package
 
 // String returns, for example, "sums|signature", or "any" for zero.
@@ -73,7 +73,7 @@ type Request struct {
 	Kind   Kind      // by Path
 	Method string    // such as "GET"
 	Scheme string    // "https" or "http"
-	Host   string    // with the port, unless it is the default
+	Host   string    // with any port but the default
 	Path   string    // as sent, with escapes
 	Query  string    // as sent, without "?"
 
@@ -83,11 +83,10 @@ type Request struct {
 	Form   url.Values  // posted form, or nil
 
 	Status int   // of the answer, or 0
-	Sent   int64 // bytes of the body as sent; in this process, as read
+	Sent   int64 // bytes of the body; in this process, as read
 }
 
-// URL returns the URL of Scheme, Host, Path and Query. Unlike the requested one, it has no user and no
-// default port. Its query can have secrets.
+// URL returns the URL without user and default port. Its query can have secrets.
 func (q Request) URL() string {
 	u := q.Scheme + "://" + q.Host + q.Path
 	if q.Query != "" {
@@ -96,9 +95,7 @@ func (q Request) URL() string {
 	return u
 }
 
-// String returns the request in one line, without the token in Authorization:
-//
-//	GET https://registry.example.com/.well-known/terraform.json: 200 (discovery, with Authorization)
+// String describes the request in one line, without the token in Authorization.
 func (q Request) String() string {
 	notes := []string{q.Kind.String()}
 	if q.Authorization != "" {
@@ -110,8 +107,7 @@ func (q Request) String() string {
 	return fmt.Sprintf("%s %s: %d (%s)", q.Method, q.URL(), q.Status, strings.Join(notes, ", "))
 }
 
-// Requests returns all requests since the last Reset, in order. The prefix of [Fault].Redirect does
-// not change their kind.
+// Requests returns all requests since the last Reset, in order.
 func (r *Registry) Requests() []Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +120,7 @@ func (r *Registry) Requests() []Request {
 	return list
 }
 
-// Count returns the number of recorded requests of the kinds. Zero counts all.
+// Count returns the number of recorded requests of the kinds, of all for zero.
 func (r *Registry) Count(kind Kind) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -24,8 +24,7 @@ import (
 	"time"
 )
 
-// RoundTrip answers requests to any host. Only the host of [New] and hosts in an Address have
-// discovery.
+// RoundTrip answers requests to any host. Only the host of New and hosts in an Address have discovery.
 func (r *Registry) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
@@ -86,9 +85,8 @@ func method(s string) string {
 	return s
 }
 
-// ServeHTTP accepts every Host header, an unknown one as the host of [New], and uses it in URLs,
-// which are https if req came over TLS. A lost connection, as by Drop or "cut" of Break, is a panic
-// with [http.ErrAbortHandler].
+// ServeHTTP accepts every Host header and uses it in URLs, which are https if req came over TLS. An unknown
+// host is as the host of New. A lost connection is a panic with [http.ErrAbortHandler].
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.serve(w, req, nil) }
 
 func (r *Registry) serve(w http.ResponseWriter, req *http.Request, s *Server) {
@@ -154,16 +152,16 @@ func (rep *reply) write(w http.ResponseWriter) error {
 	}
 }
 
-// A Server is a [Registry] that listens on the loopback interface.
+// A Server is a Registry that listens on the loopback interface.
 //
-// For tofu and terraform, set SSL_CERT_FILE to a file with CertPEM. Providers are at Addr, and
-// modules, whose host needs a dot, at 127.0.0.1:PORT.
+// For tofu and terraform, set SSL_CERT_FILE to a file with CertPEM. Providers are at Addr, and modules, whose
+// host needs a dot, at 127.0.0.1:PORT.
 type Server struct {
 	Addr string // "localhost:PORT", the host of provider addresses except at a mirror
 	URL  string // "https://localhost:PORT"
 
-	// CertPool and CertPEM are the authority of the certificate, which is valid for the loopback
-	// interface and hosts that were added before.
+	// CertPool and CertPEM are the authority of the certificate, which is valid for the loopback interface and
+	// hosts that were added before.
 	CertPool *x509.CertPool
 	CertPEM  []byte
 
@@ -178,8 +176,7 @@ type Server struct {
 	running sync.WaitGroup
 }
 
-// ServeTLS starts a server with its own certificate on a free loopback port. Each other Origin gets
-// a port, too.
+// ServeTLS serves on a free loopback port, and each other Origin on another.
 func (r *Registry) ServeTLS() (*Server, error) {
 	auth, err := newAuthority(r.names())
 	if err != nil {

@@ -37,10 +37,9 @@ var (
 )
 
 // TestPublish lets 20 processes publish in a store at the same time, with package
-// [github.com/tofureg/tofureg/serve/regdir]: versions of their own, platforms of one version that they share, and
-// versions of a module. Readers must see only what is verified, and nothing may be lost. The error joins all failures.
+// [github.com/tofureg/tofureg/serve/regdir]. Readers must see only what is verified, and nothing may be lost.
 //
-// The function open returns a store for the same empty place, as another process has it. The test leaves its files there.
+// open is as for TestMirror.
 func TestPublish(ctx context.Context, open func() storage.Store) error {
 	temp, err := os.MkdirTemp("", "storagetest-")
 	if err != nil {
@@ -217,10 +216,10 @@ func part(dir string, rel regdir.Release, on string) (string, error) {
 }
 
 // TestMirror fills a mirror in a store from several processes at the same time, with package
-// [github.com/tofureg/tofureg/serve/mirrordir], then reads, checks and shrinks it. The error joins all failures.
+// [github.com/tofureg/tofureg/serve/mirrordir], then reads, checks and shrinks it.
 //
-// The function open returns a store for the same empty place, as another process has it. The test leaves its files
-// there. If the store is a [storage.Linker], web gets an archive by its URL, unless it is nil.
+// open returns a store for the same empty place, as another process has it. Files are left there. If the store
+// is a [storage.Linker], web, if not nil, gets an archive by its URL.
 func TestMirror(ctx context.Context, open func() storage.Store, web *http.Client) error {
 	temp, err := os.MkdirTemp("", "storagetest-")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/tofureg/tofureg/storage/bucket"
 )
 
-// Secret is the text that [TestServer] never wants in an error. A store under test has it in its credentials.
+// Secret is a text in the credentials of a store under test that TestServer never wants in an error.
 const Secret = "s3cr3t"
 
 // calls are the methods of a store with requests.
@@ -40,14 +40,12 @@ var calls = map[string]func(context.Context, storage.Store) error{
 	"Delete": func(ctx context.Context, s storage.Store) error { return s.Delete(ctx, "dir/file") },
 }
 
-// TestServer tests a store of a bucket whose server lies, redirects, is silent or does not end. The error joins all failures.
+// TestServer tests a store of a bucket whose server lies, redirects, is silent or does not end. The store must
+// refuse http, follow no redirect, check names and sizes of a list, and limit a page to 1 MiB.
 //
-// The function open returns a store with the prefix "m/" for the server at a URL, with a client that trusts it. The
-// store makes no request twice, and its credentials contain [Secret]. The function page returns the answer with a page
-// of a list, which has objects with these names and sizes, and the token of the next page, unless it is empty.
-//
-// A store must refuse http, and follow no redirect. Names and sizes of a list are checked, and a page has at most 1 MiB,
-// as in package [bucket].
+// open returns a store with the prefix "m/" for the server at a URL, with a client that trusts it. The store
+// makes no request twice, and its credentials contain Secret. page returns a page of a list, with these
+// objects and the token of the next page, unless it is empty.
 func TestServer(ctx context.Context, open func(url string, client *http.Client) storage.Store, page func(objects []bucket.Object, token string) string) error {
 	var found failures
 	var parts sync.WaitGroup

@@ -1,15 +1,12 @@
-// Package storagetest tests implementations of a store. A store implements [storage.Store]. It is meant for 1.0.
+// Package storagetest tests implementations of a store. A store implements [storage.Store]. It is meant for
+// 1.0.
 //
-//	func TestMyStore(t *testing.T) {
-//		bucket := newBucket(t)
-//		if err := storagetest.TestStore(t.Context(), clientOf(bucket), clientOf(bucket)); err != nil {
-//			t.Fatal(err)
-//		}
+//	if err := storagetest.TestStore(t.Context(), clientOf(bucket), clientOf(bucket)); err != nil {
+//		t.Fatal(err)
 //	}
 //
-// Some failures of concurrent writers are found by chance only: run the test several times, also with
-// the race detector. The test replaces files of up to 64 KiB only, since documents are
-// replaced and not archives. It does not test whether files survive a crash.
+// Errors join all failures. Some failures of concurrent writers are found by chance: run the test several
+// times, also with the race detector. Files are replaced up to 64 KiB only. Crashes are not tested.
 package storagetest
 
 import (
@@ -25,20 +22,19 @@ import (
 	"github.com/tofureg/tofureg/storage"
 )
 
-// TestStore tests s. The error joins all failures.
+// TestStore tests s.
 //
-// others are more values for the same place, without shared memory, as other processes have them. All
-// values are then used concurrently. Without others, a mutex in s hides failures.
+// others are more values for the same place, without shared memory, as other processes have them, to use
+// concurrently. Without others, a mutex in s hides failures.
 //
-// TestStore writes about 1200 files, 40 MiB in total, to a new directory at the top, "storagetest-" and
-// a random suffix, and removes them. It also tests the locks of a [storage.Locker]. If ctx ends,
-// the error wraps its cause.
+// TestStore writes about 1200 files, 40 MiB in total, to a new directory at the top, "storagetest-" and a
+// random suffix, and removes them. It also tests a [storage.Locker]. If ctx ends, the error wraps its cause.
 func TestStore(ctx context.Context, s storage.Store, others ...storage.Store) error {
 	return test(ctx, checks(), append([]storage.Store{s}, others...))
 }
 
-// RaceWrites tests only that one of several concurrent writes on the same condition succeeds. [TestStore] does so in 20
-// rounds, RaceWrites in many: mirrors and registries rest on it, and a fault may be seen in one round of hundreds.
+// RaceWrites tests only, in many rounds, that one of several concurrent writes on the same condition succeeds.
+// TestStore has 20 rounds; a fault may be seen in one of hundreds.
 func RaceWrites(ctx context.Context, rounds int, s storage.Store, others ...storage.Store) error {
 	return test(ctx, []check{{"raced writes", func(r *run) { r.race(rounds) }}}, append([]storage.Store{s}, others...))
 }

@@ -1,24 +1,20 @@
-// Package doccache caches documents of registries and mirrors on disk, for programs that run again or at the same
-// time. It is experimental.
+// Package doccache caches documents of registries and mirrors on disk, for programs that run again or at the
+// same time. It is experimental.
 //
 //	documents := &doccache.Transport{Dir: dir} // such as "tool/documents" in os.UserCacheDir
 //	web := &transport.Settings{HTTP: &http.Client{Transport: documents}}
-//	registry := &regclient.Client{Transport: web}
 //
-// It is a private HTTP cache (RFC 9111) for lists of versions, metadata, checksums, signatures
-// and redirects. It does not cache archives, documents over 16 MiB, answers over http, requests with a
-// query that the protocols do not have, and documents that contain a password or a URL with a query
-// parameter that may be a signature.
+// It is a private HTTP cache (RFC 9111). It does not cache archives, documents over 16 MiB, answers over http,
+// requests with a query that the protocols do not have, and documents that contain a password or a URL with a
+// query parameter that may be a signature.
 //
-// The server decides how long a document is used without a request, at most a day, unless
-// [Transport.FreshFor] is longer. Then the server is asked whether the document has changed. Cached
-// documents are verified like new ones, but a withdrawn version or key is noticed later.
+// The server decides how long a document is used without a request, at most a day, unless FreshFor is longer.
+// Cached documents are verified like new ones, but a withdrawn version or key is noticed later.
 //
-// An answer is used only for requests with the same URL and headers, such as the token. Files contain
-// neither the requested URL nor tokens or cookies. On Unix, they lie in a subdirectory with mode 0700;
-// if other users can access it, nothing is cached.
+// An answer is used only for requests with the same URL and headers, such as the token. Files contain no
+// requested URL, token or cookie. On Unix, they lie in a subdirectory with mode 0700; if other users can
+// access it, nothing is cached.
 //
-// Several processes may share a directory. Of concurrent requests for a document, one goes to the
-// server, and the others wait up to 5 seconds for its answer. If the directory cannot be used, requests go
-// to the server, see [Stats].
+// Processes may share a directory. Of concurrent requests for a document, one goes to the server, and the
+// others wait up to 5 seconds. If the directory cannot be used, requests go to the server, see [Stats].
 package doccache

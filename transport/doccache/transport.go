@@ -20,41 +20,37 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// A Transport is an [http.RoundTripper] that caches documents. Set the fields before the first
-// request. After that, a Transport is safe for concurrent use and must not be copied.
+// A Transport caches documents. Set the fields before the first request. After that, it is safe for concurrent
+// use and must not be copied.
 type Transport struct {
-	// Base makes the requests. If nil, the transport of the zero
-	// [github.com/tofureg/tofureg/transport.Settings] is used. Each credential that Base adds, such
-	// as a client certificate, needs its own Dir.
+	// Base makes the requests. If nil, as in the zero [github.com/tofureg/tofureg/transport.Settings]. Each
+	// credential that Base adds, such as a client certificate, needs its own Dir.
 	Base http.RoundTripper
 
-	// Dir is the directory, created with mode 0700 if missing. It may be removed at any time. If
-	// empty, nothing is cached.
+	// Dir is created with mode 0700 if missing, and may be removed at any time. If empty, nothing is cached.
 	Dir string
 
-	// FreshFor is the minimum time for which an answer is used without a request. It does not
-	// apply to temporary redirects and to answers with no-cache. If zero, the server decides.
+	// FreshFor is the minimum time of use without a request, except for temporary redirects and no-cache. If zero,
+	// the server decides.
 	FreshFor time.Duration
 
-	// StaleIfError is the time for which an expired answer is used if the server does not
-	// answer, or answers 408, 429 or 5xx. The server may state a longer time (stale-if-error,
-	// at most a day) or forbid it (must-revalidate, no-cache).
+	// StaleIfError is the time for which an expired answer is used if the server does not answer, or answers 408,
+	// 429 or 5xx. The server may state a longer time (stale-if-error, at most a day) or forbid it
+	// (must-revalidate, no-cache).
 	StaleIfError time.Duration
 
-	// Refresh asks the server whether each document has changed, even before it expires.
+	// Refresh asks the server whether each document has changed.
 	Refresh bool
 
-	// Offline uses cached documents of any age. All other requests, also for archives, fail with
-	// [failure.ErrOffline].
+	// Offline uses cached documents of any age. All other requests fail with [failure.ErrOffline].
 	Offline bool
 
-	// MaxBytes limits the directory. The oldest documents are evicted. A document counts as at
-	// least 32 KiB. Each process may exceed the limit by a sixteenth, and by the documents that it
-	// is writing. Zero means 256 MiB, a negative number no limit.
+	// MaxBytes limits the directory; the oldest documents are evicted. A document counts as at least 32 KiB. Each
+	// process may exceed it by a sixteenth and its current writes. Zero means 256 MiB, a negative number no limit.
 	MaxBytes int64
 
-	// Logger, if not nil, receives a debug record for each answer, and a warning when the
-	// directory first fails. Records contain no tokens or URL queries.
+	// Logger, if not nil, receives a debug record for each answer, and a warning when the directory first fails,
+	// without tokens and URL queries.
 	Logger *slog.Logger
 
 	wait time.Duration // for tests; if zero, maxWait
@@ -66,13 +62,13 @@ type Transport struct {
 	written int64 // bytes since then
 }
 
-// Stats counts the answers of a [Transport].
+// Stats counts answers.
 type Stats struct {
-	Hits        int64 // cached documents, without a request
-	Revalidated int64 // cached documents that the server has confirmed
-	Stale       int64 // old documents, see StaleIfError and Offline
-	Misses      int64 // documents from the server
-	Failed      int64 // failed reads and writes of the directory
+	Hits        int64 // without a request
+	Revalidated int64 // confirmed by the server
+	Stale       int64 // see StaleIfError and Offline
+	Misses      int64 // from the server
+	Failed      int64 // failed uses of the directory
 }
 
 // Stats returns the current counts.
@@ -82,8 +78,8 @@ func (t *Transport) Stats() Stats {
 	return t.stats
 }
 
-// RoundTrip implements [http.RoundTripper]. A cached answer has the headers Age and Cache-Status
-// (RFC 9211). Errors of Base are returned unchanged.
+// RoundTrip sets the headers Age and Cache-Status (RFC 9211) of a cached answer. Errors of Base are returned
+// unchanged.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if ctx := req.Context(); ctx.Err() != nil {
 		return nil, closing(req, context.Cause(ctx))
@@ -100,7 +96,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return x.run()
 }
 
-// CloseIdleConnections closes the idle connections of Base, if it is not nil.
+// CloseIdleConnections closes those of Base, if not nil.
 func (t *Transport) CloseIdleConnections() {
 	httpx.CloseIdle(t.Base)
 }

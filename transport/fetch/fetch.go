@@ -1,16 +1,13 @@
-// Package fetch makes the HTTP requests of sources of packages, fetchers of modules and stores.
-// It is experimental.
-//
-// It makes them as the clients of this module make theirs: with limits, retries, resumed downloads, checked redirects,
-// and tokens that only their host gets.
+// Package fetch makes the HTTP requests of sources of packages, fetchers of modules and stores. It is
+// experimental.
 //
 //	doc, err := fetch.Document(ctx, settings, fetch.Request{URL: u, TokenFor: host, Limit: 1 << 20})
 //	if err == nil {
 //		err = doc.DecodeJSON(&answer)
 //	}
 //
-// A fetcher of modules opens an archive with [Open] and passes it to
-// [github.com/tofureg/tofureg/module.Download] as a Body. Errors of requests are [*github.com/tofureg/tofureg/failure.RequestError].
+// A fetcher of modules passes a [Body] to [github.com/tofureg/tofureg/module.Download]. Errors of requests are
+// [*github.com/tofureg/tofureg/failure.RequestError].
 package fetch
 
 import (
@@ -26,45 +23,45 @@ import (
 
 // Request is a request.
 type Request struct {
-	// URL is the requested URL. It must be https, unless AllowHTTP of the settings permits http. User information is
-	// sent as basic credentials, over https only.
+	// URL must be https, unless AllowHTTP of the settings permits http. User information is sent as basic
+	// credentials, over https only.
 	URL *url.URL
 
-	// Accept is the requested media type. If empty, any type is accepted.
+	// Accept is the media type. If empty, any.
 	Accept string
 
-	// TokenFor is the host whose token of the settings is sent, to this host only. If zero, no token is sent.
+	// TokenFor is the host whose token is sent, to this host only. If zero, none is.
 	TokenFor svchost.Hostname
 
-	// Limit is the maximum size of the decompressed body, in bytes. Document requires it. For Open, zero means that the
-	// size is not limited.
+	// Limit is the maximum size of the decompressed body, in bytes. Document requires it. For Open, zero means no
+	// limit.
 	Limit int64
 
-	// Redirects is the maximum number of redirects. If zero, it is 10. If negative, redirects are refused.
+	// Redirects is the maximum number of redirects. If zero, 10; if negative, none.
 	Redirects int
 
-	// Method, if not empty, is another method than GET. It is for Document only, which repeats requests also if they
-	// change something.
+	// Method, if not empty, replaces GET. It is for Document only, which also repeats requests that change
+	// something.
 	Method string
 
-	// Body, if not nil, returns a reader of the body for each attempt.
+	// Body, if not nil, returns a reader for each attempt.
 	Body        func() io.Reader
-	Size        int64  // of the body, in bytes
-	ContentType string // media type of the body
+	Size        int64  // of Body, in bytes
+	ContentType string // of Body
 }
 
-// Response is a complete answer. Its status is 2xx, but not 206.
+// Response is a complete answer.
 type Response struct {
-	Status int         // of HTTP
+	Status int         // 2xx, but not 206
 	Header http.Header // never nil
-	URL    *url.URL    // after redirects, the base of relative URLs
+	URL    *url.URL    // after redirects
 	Body   []byte      // never nil
 
 	answer *httpx.Response
 }
 
-// Document requests a document of at most r.Limit bytes. If t is nil, the zero settings are used. Any other status
-// than 2xx, and status 206, is an error.
+// Document requests a document. If t is nil, the zero settings are used. Any other status than 2xx, and 206,
+// is an error.
 func Document(ctx context.Context, t *transport.Settings, r Request) (*Response, error) {
 	resp, err := httpx.New(t).Document(ctx, r.internal())
 	if err != nil {
@@ -73,28 +70,27 @@ func Document(ctx context.Context, t *transport.Settings, r Request) (*Response,
 	return &Response{resp.Status, resp.Header, resp.URL, resp.Body, resp}, nil
 }
 
-// DecodeJSON decodes a document of exactly one JSON value into v, like [encoding/json.Unmarshal]. A byte order
-// mark, invalid UTF-8 and more than 500,000 members are errors.
+// DecodeJSON decodes exactly one JSON value into v, like [encoding/json.Unmarshal]. A byte order mark, invalid
+// UTF-8 and more than 500,000 members are errors.
 func (r *Response) DecodeJSON(v any) error { return r.answer.DecodeJSON(v) }
 
-// Unusable returns the [*github.com/tofureg/tofureg/failure.RequestError] of an answer that violates its protocol.
+// Unusable returns the error of an answer that violates its protocol.
 func (r *Response) Unusable(err error) error { return r.answer.Unusable(err) }
 
-// Body is the body of a download. Read fails with a [*github.com/tofureg/tofureg/failure.RequestError], and is final; it resumes a download
-// that was interrupted.
+// Body is the body of a download. Read resumes an interrupted download; its error is final.
 type Body struct {
 	io.ReadCloser
-	Size    int64       // declared by the server; -1 if unknown
+	Size    int64       // declared; -1 if unknown
 	Header  http.Header // of the first answer
-	Resumes func() int  // returns how many times the download has resumed; safe for concurrent use
+	Resumes func() int  // how many times the download has resumed; safe for concurrent use
 
 	body *httpx.Body
 }
 
-// Unusable closes the body and returns the [*github.com/tofureg/tofureg/failure.RequestError] of an answer that violates its protocol.
+// Unusable closes the body and returns the error of an answer that violates its protocol.
 func (b *Body) Unusable(err error) error { return b.body.Unusable(err) }
 
-// Open starts the download of a file. If t is nil, the zero settings are used. The caller must close the body.
+// Open starts a download. If t is nil, the zero settings are used. The caller must close the body.
 func Open(ctx context.Context, t *transport.Settings, r Request) (*Body, error) {
 	body, err := httpx.New(t).Open(ctx, r.internal())
 	if err != nil {

@@ -18,37 +18,34 @@ const (
 	defaultMaxPause = 30 * time.Second
 )
 
-// A Transport is an [http.RoundTripper] with limits for each host and port. Set the fields before the first
-// request. After that, a Transport is safe for concurrent use and must not be copied.
+// A Transport has limits for each host and port. Set the fields before the first request. After that, it is
+// safe for concurrent use and must not be copied.
 type Transport struct {
-	// Base makes the requests. If nil, the transport of the zero
-	// [github.com/tofureg/tofureg/transport.Settings] is used.
+	// Base makes the requests. If nil, as in the zero [github.com/tofureg/tofureg/transport.Settings].
 	Base http.RoundTripper
 
-	// PerSecond is the maximum average number of requests per second. Zero or less means no limit.
+	// PerSecond is the maximum average. Zero or less means no limit.
 	PerSecond float64
 
-	// Burst is the number of requests that may start at once after a time without requests, if
-	// PerSecond is set. Zero or less means PerSecond, and at least 1.
+	// Burst is the number of requests that may start at once after a pause, if PerSecond is set. Zero or less
+	// means PerSecond, and at least 1.
 	Burst int
 
-	// Parallel is the maximum number of requests at the same time. A request ends when its body has
-	// been read or closed, or its context has ended. A caller that holds this many unread bodies
-	// and makes another request waits until its context ends. Zero means 16, a negative number no
-	// limit.
+	// Parallel is the maximum number of requests at the same time. A request ends when its body has been read or
+	// closed, or its context has ended. Do not hold this many unread bodies during another request. Zero means 16,
+	// a negative number no limit.
 	Parallel int
 
-	// MaxPause is the maximum time for which requests stop after a server has answered 429 or 503
-	// with Retry-After or X-RateLimit-Reset. Zero means 30 seconds, a negative time no pause. The
-	// answer itself is returned, not repeated.
+	// MaxPause is the maximum time for which requests stop after a 429 or 503 with Retry-After or
+	// X-RateLimit-Reset, which is returned, not repeated. Zero means 30 seconds, a negative time no pause.
 	MaxPause time.Duration
 
 	mu    sync.Mutex
 	hosts map[string]*host
 }
 
-// RoundTrip waits until the limits permit the request, then makes it. If its context
-// ends first, nothing is sent, and the error wraps the cause.
+// RoundTrip waits until the limits permit the request. If its context ends first, nothing is sent, and the
+// error wraps the cause.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL == nil {
 		return httpx.Base(t.Base).RoundTrip(req) // the error is up to Base
@@ -100,7 +97,7 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// CloseIdleConnections closes the idle connections of Base, if it is not nil.
+// CloseIdleConnections closes those of Base, if not nil.
 func (t *Transport) CloseIdleConnections() {
 	httpx.CloseIdle(t.Base)
 }
