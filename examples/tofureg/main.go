@@ -79,7 +79,7 @@ func code(err error, terminal io.Writer) int {
 func run(ctx context.Context, args []string, c call) error {
 	for _, v := range verbs() {
 		if len(args) > 0 && args[0] == v.name {
-			c.verb, c.given, c.bytes = v, args[1:], received{}
+			c.verb, c.given, c.bytes, c.done = v, args[1:], received{}, map[transfer]bool{}
 			return v.run(ctx, &c)
 		}
 	}
@@ -104,7 +104,7 @@ type call struct {
 	json          bool
 	line          program.Line // the progress, the last line of a terminal
 	bytes         received
-	done          int // packages
+	done          map[transfer]bool // packages
 }
 
 // flags returns the flags that all verbs have.

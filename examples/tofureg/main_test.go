@@ -286,12 +286,13 @@ func TestKeys(t *testing.T) {
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	c := &call{line: program.Line{W: &out, Terminal: true}, bytes: received{}}
+	c := &call{line: program.Line{W: &out, Terminal: true}, bytes: received{}, done: map[transfer]bool{}}
 	c.step(progress.Event{Kind: progress.Bytes, Dir: "m", Bytes: 5e5})
 	c.step(progress.Event{Kind: progress.Stored, Dir: "m"})
+	c.step(progress.Event{Kind: progress.Verified})
 	c.step(progress.Event{Kind: progress.Installed})
 	const clear = "\r\x1b[K"
-	if want := clear + "0 packages, 0.5 of 0.5 MB" + clear + "1 packages, 0.5 of 0.5 MB" + clear + "2 packages, 0.5 of 0.5 MB"; out.String() != want {
+	if want := clear + "0 packages, 0.5 of 0.5 MB" + clear + "1 packages, 0.5 of 0.5 MB" + clear + "2 packages, 0.5 of 0.5 MB" + clear + "2 packages, 0.5 of 0.5 MB"; out.String() != want {
 		t.Errorf("the terminal has\n%q, want\n%q", &out, want)
 	}
 }

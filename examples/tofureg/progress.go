@@ -12,17 +12,19 @@ type transfer struct {
 	provider addrs.Provider
 	platform addrs.Platform
 	dir      string
+	version  addrs.Version
 }
 
 // step shows the progress: the packages that are done, and the bytes.
 func (c *call) step(e progress.Event) {
+	pkg := transfer{e.Provider, e.Platform, e.Dir, e.Version}
 	switch e.Kind {
 	case progress.Bytes, progress.Restarted:
-		c.bytes.set(transfer{e.Provider, e.Platform, e.Dir}, e.Bytes, e.Total)
+		c.bytes.set(pkg, e.Bytes, e.Total)
 	case progress.Stored, progress.Installed, progress.Hashed, progress.Verified:
-		c.done++
+		c.done[pkg] = true // a new provider is Verified and then Installed
 	}
-	c.line.Show("%d packages, %s", c.done, c.bytes)
+	c.line.Show("%d packages, %s", len(c.done), c.bytes)
 }
 
 // received are the bytes of several downloads, received and expected.
