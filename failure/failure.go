@@ -108,6 +108,6 @@ type RefusedError struct {
 	Err error // the reason of the program, never nil
 }
 
-func (e *RefusedError) Error() string { return "refused by this program: " + e.Err.Error() }
+func (e *RefusedError) Error() string { return fmt.Sprint("refused by this program: ", e.Err) }
 
 func (e *RefusedError) Unwrap() error { return e.Err }

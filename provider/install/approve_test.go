@@ -86,7 +86,7 @@ func TestApprove(t *testing.T) {
 // A program refuses versions that are known to be bad, also if they are locked.
 func ExampleInstaller_approve() {
 	registry := regtest.New("registry.example.com") // instead of the real one
-	registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
+	registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{addrs.CurrentPlatform().String()}})
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		log.Fatal(err)
