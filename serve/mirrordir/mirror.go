@@ -486,3 +486,32 @@ func (r *record) entry(archive, name string) listed {
 	}
 	return l
 }
+
+// archiveName returns the name of the archive of pkg. Its URL names the archive that pkg describes, even if the document
+// lists another archive now.
+func (m *Mirror) archiveName(pkg *provider.Package) (name string, err error) {
+	switch {
+	case pkg == nil:
+		return "", errNoPackage
+	case pkg.Dir != "":
+		return "", provider.ErrUnpacked
+	}
+	if name = m.nameOf(pkg); name == "" {
+		err = fmt.Errorf("its URL is not in the mirror: %w", failure.ErrNotFound)
+	}
+	return name, err
+}
+
+// Open opens the archive of pkg. The error wraps [provider.ErrUnpacked] for an unpacked package.
+func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (_ *provider.Body, err error) {
+	defer func() { err = failure.Wrap("open", pkg.String(), err) }()
+	name, err := m.archiveName(pkg)
+	if err != nil {
+		return nil, err
+	}
+	o, err := m.Store.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &provider.Body{ReadCloser: o.ReadCloser, Size: o.Size}, nil
+}

@@ -79,21 +79,6 @@ func (m *Mirror) state(pkg *provider.Package, one packageFile, doc *document) {
 
 var errNoPackage = errors.New("the package is missing")
 
-// archiveName returns the name of the archive of pkg. Its URL names the archive that pkg describes, even if the document
-// lists another archive now.
-func (m *Mirror) archiveName(pkg *provider.Package) (name string, err error) {
-	switch {
-	case pkg == nil:
-		return "", errNoPackage
-	case pkg.Dir != "":
-		return "", provider.ErrUnpacked
-	}
-	if name = m.nameOf(pkg); name == "" {
-		err = fmt.Errorf("its URL is not in the mirror: %w", failure.ErrNotFound)
-	}
-	return name, err
-}
-
 // Evidence returns the hashes in pkg and the recorded evidence.
 func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (_ verify.Evidence, err error) {
 	defer func() { err = failure.Wrap("read the evidence about", pkg.String(), err) }()
@@ -121,20 +106,6 @@ func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (_ verify.
 	ev.Filename, ev.Keys = rec.Evidence.Filename, rec.Evidence.Keys
 	ev.Sums, ev.Signature = []byte(rec.Evidence.Sums), rec.Evidence.Signature
 	return ev, nil
-}
-
-// Open opens the archive of pkg. The error wraps [provider.ErrUnpacked] for an unpacked package.
-func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (_ *provider.Body, err error) {
-	defer func() { err = failure.Wrap("open", pkg.String(), err) }()
-	name, err := m.archiveName(pkg)
-	if err != nil {
-		return nil, err
-	}
-	o, err := m.Store.Open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return &provider.Body{ReadCloser: o.ReadCloser, Size: o.Size}, nil
 }
 
 // ListedVersions returns the versions in the index of p, unsorted, or if it is missing, all versions with
