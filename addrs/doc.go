@@ -2,19 +2,16 @@
 // It is meant for 1.0.
 //
 //	p, err := addrs.ParseProvider("hashicorp/aws")
-//	if err != nil {
-//		return err // a *addrs.ParseError
-//	}
 //	fmt.Println(p) // registry.opentofu.org/hashicorp/aws
 //
-// Parsing normalises, so values can be compared with == and used as map keys. The zero value means "not set",
-// and its text is empty. String and MarshalText return the canonical form, which UnmarshalText accepts.
+// Values can be compared with == and used as map keys. The zero value means "not set", and its text is empty.
+// String and MarshalText return the canonical form, which UnmarshalText accepts.
 //
 // Parsed versions and parts of an [address], except Subdir, are safe in paths and URLs: none is empty or "..",
 // or contains a separator or a control character. Windows may refuse colons before ports.
 //
-// The CLI reads versions of providers and modules differently: use [ParseVersion] and [ProviderConstraint], or
-// [ParseModuleVersion] and [ModuleConstraint].
+// The CLI reads versions differently for providers ([ParseVersion], [ProviderConstraint]) and modules
+// ([ParseModuleVersion], [ModuleConstraint]).
 //
 // Every error is a [*ParseError]. Input of more than 4,096 bytes, or 256 for a version, is refused. Functions
 // such as [ParseProviderIn] take a default hostname, which [svchost.Parse] must accept, or [DefaultHost] if

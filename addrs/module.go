@@ -29,10 +29,10 @@ func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 	return parseModule(host, s, s, kindModule)
 }
 
-// MustParseModule is [ParseModule], but panics.
+// MustParseModule is ParseModule, but panics.
 func MustParseModule(s string) Module { return must(ParseModule(s)) }
 
-// NewModule returns the address with these parts, none empty, checked as by [ParseModule].
+// NewModule returns the address with these parts, none empty, as by [ParseModule].
 func NewModule(host svchost.Hostname, namespace, name, system string) (Module, error) {
 	m := Module{host, namespace, name, system}
 	reason := checkHost(host)
@@ -135,7 +135,7 @@ func (m Module) Name() string { return m.name }
 // System returns the target system.
 func (m Module) System() string { return m.system }
 
-// String returns HOSTNAME/NAMESPACE/NAME/SYSTEM with the hostname in Unicode.
+// String returns HOSTNAME/NAMESPACE/NAME/SYSTEM, in Unicode.
 func (m Module) String() string {
 	if m.IsZero() {
 		return ""
@@ -168,7 +168,7 @@ type ModuleSource struct {
 	Subdir string
 }
 
-// ParseModuleSource parses a module address and an optional directory, see [ParseModule] and [ParseSubdir].
+// ParseModuleSource is [ParseModule] with an optional [ParseSubdir].
 func ParseModuleSource(s string) (ModuleSource, error) { return ParseModuleSourceIn(defaultHost, s) }
 
 // ParseModuleSourceIn is [ParseModuleSource] with host as the default.
@@ -199,11 +199,9 @@ func MustParseModuleSource(s string) ModuleSource { return must(ParseModuleSourc
 const maxSubdir = 2048
 
 // ParseSubdir parses the directory after two slashes in the source of a module. It returns the result of
-// [path.Clean], and "" for "" and ".".
-//
-// It refuses a directory that is absolute or leads out of the package, spaces at the ends, more than 2,048
-// bytes, unprintable characters, question marks, backslashes, colons, and look-alikes of dots, slashes,
-// backslashes and colons.
+// [path.Clean], but "" for ".". It refuses paths that are absolute or lead out of the package, spaces at the
+// ends, more than 2,048 bytes, unprintable characters, question marks, backslashes, colons, and look-alikes of
+// dots, slashes, backslashes and colons.
 func ParseSubdir(s string) (string, error) {
 	if reason := checkSubdir(s); reason != "" {
 		return "", refuse(kindSubdir, s, reason)

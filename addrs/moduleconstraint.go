@@ -44,8 +44,7 @@ func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 func MustParseModuleConstraint(s string) ModuleConstraint { return must(ParseModuleConstraint(s)) }
 
 // ExactModuleConstraint returns the constraint that allows v and, if v is a release, versions that differ only
-// in metadata or final zeros, such as 1.2.3.0. If the CLI never selects v, such as 1.2.3.4-beta, it allows
-// nothing.
+// in metadata or final zeros. If the CLI never selects v, such as 1.2.3.4-beta, it allows nothing.
 func ExactModuleConstraint(v Version) ModuleConstraint {
 	const nothing = "< 0.0.0"
 	if !v.ok {
@@ -81,7 +80,7 @@ func (c ModuleConstraint) Matcher() func(Version) bool {
 	}
 }
 
-// String is like [ProviderConstraint.String], but keeps the operator of "= 1.0.0-beta".
+// String is like [ProviderConstraint.String], but keeps any "=" of a prerelease.
 func (c ModuleConstraint) String() string { return c.text }
 
 // IsZero reports whether c has no terms.

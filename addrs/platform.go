@@ -7,7 +7,7 @@ import (
 	"unique"
 )
 
-// Platform is an operating system and an architecture, named as in Go, such as linux_amd64.
+// Platform is an operating system and an architecture, named as in Go.
 type Platform struct{ os, arch string }
 
 // maxWord is the maximum length of an operating system or an architecture, in bytes.

@@ -68,7 +68,7 @@ func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	return ProviderRules{Host: host}.Parse(s)
 }
 
-// ProviderRules are the rules of a CLI for addresses in its configurations.
+// ProviderRules are rules of a CLI for its configurations.
 type ProviderRules struct {
 	// Host is the default. If zero, [DefaultHost].
 	Host svchost.Hostname
@@ -116,7 +116,7 @@ func ParseNamespacedProviderIn(host svchost.Hostname, s string) (Provider, error
 // MustParseProvider is [ParseProvider], but panics.
 func MustParseProvider(s string) Provider { return must(ParseProvider(s)) }
 
-// NewProvider returns the address with these parts, none empty, normalised and checked as by [ParseProvider].
+// NewProvider returns the address with these parts, none empty, as by [ParseProvider].
 func NewProvider(host svchost.Hostname, namespace, typ string) (Provider, error) {
 	input := host.Display() + "/" + namespace + "/" + typ
 	if reason := checkHost(host); reason != "" {
@@ -178,7 +178,7 @@ func (p Provider) Namespace() string { return p.namespace }
 // Type returns the type in Unicode.
 func (p Provider) Type() string { return p.typ }
 
-// String returns HOSTNAME/NAMESPACE/TYPE with the hostname in Unicode.
+// String returns HOSTNAME/NAMESPACE/TYPE, in Unicode.
 func (p Provider) String() string {
 	if p.IsZero() {
 		return ""

@@ -7,11 +7,10 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// PURL returns the package URL, without a version if v is zero, such as
+// PURL returns the package URL, without a version if v is zero. The type is from a draft
+// (package-url/purl-spec pull request 889):
 //
 //	pkg:terraform/hashicorp/aws@5.31.0?repository_url=registry.opentofu.org
-//
-// The type is from a draft (package-url/purl-spec pull request 889).
 func (p Provider) PURL(v Version) string {
 	if p.IsZero() {
 		return ""
@@ -19,9 +18,7 @@ func (p Provider) PURL(v Version) string {
 	return purl(p.host, v, p.namespace, p.typ)
 }
 
-// PURL returns the package URL, with a segment more than [Provider.PURL], such as
-//
-//	pkg:terraform/acme/vpc/aws@1.2.0?repository_url=registry.example.com#modules/subnet
+// PURL returns the package URL, with a segment more than [Provider.PURL].
 func (s ModuleSource) PURL(v Version) string {
 	if s.Module.IsZero() {
 		return ""

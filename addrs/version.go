@@ -322,8 +322,8 @@ func refuseVersion(s, reason string) error {
 }
 
 // ParseModuleVersion parses a version of a module as the CLI does. Unlike [ParseVersion], it accepts a leading
-// "v", more than three numbers, and a prerelease such as in 1.0.0beta. It refuses numbers above 2^63-1, and
-// empty identifiers such as in 1.0.0-a..b.
+// "v", more than three numbers, and 1.0.0beta. It refuses numbers above 2^63-1, and empty identifiers such as
+// in 1.0.0-a..b.
 func ParseModuleVersion(s string) (Version, error) {
 	if len(s) > maxVersion {
 		return Version{}, refuse(kindModuleVersion, s, reasonTooLong)

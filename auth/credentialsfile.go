@@ -18,19 +18,15 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// A CredentialsFile is a Store in a file like the CLI's credentials.tfrc.json:
-//
-//	{"credentials": {"registry.example.com": {"token": "abc"}}}
-//
-// Each call reads the file, of at most 1 MiB. A missing or empty file has no tokens. If the file is invalid,
-// calls fail and do not change it. Entries with an invalid hostname are ignored. An invalid entry is an error
-// only of Token for its host.
+// A CredentialsFile is a Store in a file like the CLI's credentials.tfrc.json, of at most 1 MiB. Each call
+// reads it. A missing or empty file has no tokens. If it is invalid, errors name the line, and it is not
+// changed. Entries with an invalid hostname are ignored. An invalid entry is an error only of Token for its
+// host.
 //
 // Save and Forget replace the file, or the target of a symbolic link, atomically, with mode 0600 (except on
-// Windows), and keep other members. A lock file beside it orders changes by several processes, but not by the
-// CLI.
+// Windows), and keep other members. Several processes take turns with a lock file, which the CLI does not use.
 type CredentialsFile struct {
-	Path string // of the file, required
+	Path string // required
 }
 
 var _ Store = CredentialsFile{}

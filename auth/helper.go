@@ -26,14 +26,8 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// A Helper is a Store that runs a credentials helper of the CLI
-// (https://opentofu.org/docs/internals/credentials-helpers) for each call:
-//
-//	PATH ARGS... get HOST       writes {"token":"abc"}, or {} if it has no token
-//	PATH ARGS... store HOST     reads {"token":"abc"}
-//	PATH ARGS... forget HOST    succeeds if it has no token
-//
-// HOST is [svchost.Hostname.String]. Use [Cached] to run it less often. It has no terminal.
+// A Helper is a Store that runs a credentials helper of the CLI for each call, without a terminal, see
+// https://opentofu.org/docs/internals/credentials-helpers. Use [Cached] to run it less often.
 //
 // An error has up to 512 bytes of the error output, without words that look like secrets. It wraps
 // [os.ErrDeadlineExceeded] after Timeout, [failure.ErrTooLarge] for an output over 1 MiB, ErrInvalidToken or
@@ -41,7 +35,7 @@ import (
 type Helper struct {
 	// Path is the absolute path.
 	Path string
-	// Args are the first arguments. Other users of the machine can see them.
+	// Args are the first arguments, which other users can see.
 	Args []string
 	// Env returns the environment. If nil, it is inherited.
 	Env func() []string `json:"-"`

@@ -8,16 +8,12 @@ import (
 )
 
 // A Netrc has user names and passwords of web servers, as curl and git read them from ~/.netrc (_netrc on
-// Windows). The CLI uses them for archives of modules only, see ModuleCredentials of
-// [github.com/tofureg/tofureg/regclient.Client].
+// Windows). For its use see ModuleCredentials of [github.com/tofureg/tofureg/regclient.Client].
 //
-//	machine modules.example.com:8443 login alice password "two words"
-//
-// A Netrc is safe for concurrent use. Values with spaces need double quotes; in them, a backslash escapes \",
-// \\, \n, \r and \t. The port is 443 unless stated.
-//
-// Unknown words, macros, the entry default, and entries that are malformed, have no password, or another
-// protocol than https are ignored. Of the others, the first for a host counts.
+// It is safe for concurrent use. Values with spaces need double quotes, with the escapes \", \\, \n, \r and
+// \t. A machine may have a port, by default 443. Unknown words, macros, the entry default, and entries that
+// are malformed, have no password, or another protocol than https are ignored. Of the others, the first for a
+// host counts.
 type Netrc struct {
 	// A function, so that its content is not printed.
 	lookup func(svchost.Hostname) (login, bool)

@@ -15,8 +15,8 @@ import (
 
 // A Source returns tokens. It must be safe for concurrent use. Errors name it by a method String.
 type Source interface {
-	// Token returns the token of host, or the zero Token if it has none. After an error, the caller must not
-	// continue without a token. Token returns when ctx ends.
+	// Token returns the token of host, or the zero Token. After an error, the caller must not continue without a
+	// token. Token returns when ctx ends.
 	Token(ctx context.Context, host svchost.Hostname) (Token, error)
 }
 
@@ -120,11 +120,11 @@ func (c *chain) Invalidate(host svchost.Hostname) {
 func (c *chain) String() string { return "chain of sources" }
 
 // Cached returns a Source that keeps the results of src for ttl, also for hosts without a token, but no
-// errors. If ttl is 0, it is one hour; if negative, nothing is cached. A nil src has no tokens. Invalidate of
-// the result also invalidates src, and results of lookups in progress are not cached.
+// errors. If ttl is 0, one hour; if negative, nothing is cached. A nil src has no tokens. Invalidate of the
+// result also invalidates src and lookups in progress.
 //
-// Concurrent calls for a host share a lookup, which continues while one of them waits. It sees no values of
-// contexts: do not cache a source that takes the user from the context.
+// Concurrent calls for a host share a lookup, which sees no values of contexts and continues while one of them
+// waits.
 func Cached(src Source, ttl time.Duration) Invalidator { return &cache{src: src, ttl: ttl} }
 
 type cache struct {
@@ -161,15 +161,9 @@ func (c *cache) String() string { return nameOf(c.src) }
 
 const environPrefix = "TF_TOKEN_"
 
-// Environ returns the tokens in environ, as returned by [os.Environ]. A variable TF_TOKEN_HOST has the token
-// of a host. In HOST, "__" stands for a hyphen and "_" for a dot; [svchost.FromWire] parses the result:
-//
-//	TF_TOKEN_my__registry_test     my-registry.test
-//	TF_TOKEN_xn____caf__dma_fr     café.fr
-//	TF_TOKEN_example.com:8443      example.com:8443
-//
-// Variables with an invalid hostname or an empty value are ignored. A value that NewToken refuses is an error
-// for its host.
+// Environ returns the tokens in environ, as returned by [os.Environ]: TF_TOKEN_my__registry_test has the token
+// of my-registry.test. [svchost.FromWire] parses the host. Variables with an invalid hostname or an empty
+// value are ignored. A value that NewToken refuses is an error for its host.
 func Environ(environ []string) *Environment {
 	values := map[string]string{}
 	for _, entry := range environ {

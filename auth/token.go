@@ -13,9 +13,8 @@ import (
 // ErrInvalidToken means that a secret cannot be a token. Errors do not contain it.
 var ErrInvalidToken = errors.New("invalid token")
 
-// A Token is the API token of a host, sent as "Authorization: Bearer TOKEN". The zero Token means no token.
-//
-// Only [Token.Reveal] returns the secret; [fmt], [log/slog] and [encoding/json] print a placeholder.
+// A Token is the API token of a host. The zero Token means no token. Only [Token.Reveal] returns the secret;
+// [fmt], [log/slog] and [encoding/json] print a placeholder.
 type Token struct {
 	// A function, because packages such as fmt print the content of unexported fields.
 	reveal func() string
@@ -101,8 +100,7 @@ func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// A Password is a password of a Netrc or a secret for an OCI registry, with any characters. It prints as a
-// placeholder. The zero Password is empty.
+// A Password has any characters and prints as a placeholder. The zero Password is empty.
 type Password struct {
 	reveal func() string // a function for the same reason as in Token
 }

@@ -55,8 +55,8 @@ type Look struct {
 //
 //	Unwrap() Dates
 //
-// A wrapper without it is not a Recorder, so versions do not stay listed. A wrapper that counts has Record
-// besides FirstSeen. A struct that embeds a Ledger hides that it is a Recorder.
+// A wrapper without it is not a Recorder. A wrapper that counts has Record besides FirstSeen. A struct that
+// embeds a Ledger hides that it is a Recorder.
 func As[T any](d Dates) (t T, ok bool) { return wrap.As[T](d) }
 
 // Subject is a provider or a module.

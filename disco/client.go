@@ -25,12 +25,12 @@ type Client struct {
 	own Hosts
 }
 
-// Discover returns the services of host. A host that answers 404 has those of Hosts.Fallback or none, which is
-// not an error.
+// Discover returns the services of host. A host that answers 404 has those of Hosts.Fallback or none, without
+// an error.
 //
-// Concurrent calls with the same token for a host share a request, which continues while one of them waits.
-// The error, a [*failure.Error], can wrap [failure.ErrUnauthorized] (status 401 or 403) or
-// [failure.ErrInsecure]. It is not cached.
+// Concurrent calls with the same token share a request, which continues while one of them waits. The error, a
+// [*failure.Error], can wrap [failure.ErrUnauthorized] (status 401 or 403) or [failure.ErrInsecure]. It is not
+// cached.
 func (c *Client) Discover(ctx context.Context, host svchost.Hostname) (*Services, error) {
 	return c.hosts().discover(ctx, c.Transport, host)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 )
 
-// GrantAuthzCode is the grant type of a login in the browser.
+// GrantAuthzCode is a login in the browser.
 const GrantAuthzCode = "authz_code"
 
 // An OAuthClient is the value of login.v1, see https://opentofu.org/docs/internals/login-protocol/.
@@ -25,7 +25,7 @@ type OAuthClient struct {
 }
 
 // OAuthClient returns the value of LoginV1. The error is a *ServiceError, and wraps [failure.ErrInsecure] if
-// the document came over http. With AllowHTTP the URLs may be http, which a login must refuse.
+// the document came over http. With AllowHTTP the URLs may be http: a login must refuse them.
 func (s *Services) OAuthClient() (*OAuthClient, error) {
 	if s.doc.overHTTP {
 		return nil, s.fail(LoginV1, fmt.Errorf("%w: the list of services came over http, so it may not say where to log in", failure.ErrInsecure))

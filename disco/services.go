@@ -39,10 +39,9 @@ func NewHosts(host svchost.Hostname, services map[Service]any) *Hosts {
 	return &Hosts{Overrides: map[svchost.Hostname]*Services{host: NewServices(host, services)}}
 }
 
-// NewServices returns services for Hosts.Overrides and tests. A value is as in a discovery document: a URL,
-// absolute or relative to the well-known URL of host, or for login.v1 a map[string]any.
-//
-// An invalid value is an error of [Services.URL] or [Services.OAuthClient].
+// NewServices returns services for Hosts.Overrides and tests. A value is a URL, absolute or relative to the
+// well-known URL of host, or for login.v1 a map[string]any. An invalid value is an error of [Services.URL] or
+// [Services.OAuthClient].
 func NewServices(host svchost.Hostname, services map[Service]any) *Services {
 	s := &Services{host: host, tokenHost: host, doc: document{base: wellKnown(host), services: make(object, len(services))}}
 	for id, value := range services {
@@ -55,8 +54,8 @@ func NewServices(host svchost.Hostname, services map[Service]any) *Services {
 	return s
 }
 
-// ParseServices parses a discovery document of host. Relative URLs are resolved against final, the URL of the
-// document after redirects; if nil, against the well-known URL of host. The error is a [*failure.Error].
+// ParseServices parses a discovery document. Relative URLs are resolved against final, its URL after
+// redirects; if nil, against the well-known URL of host. The error is a [*failure.Error].
 func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Services, error) {
 	if final == nil {
 		final = wellKnown(host)

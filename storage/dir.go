@@ -27,8 +27,8 @@ var (
 )
 
 // Dir is the Store for a local directory. It is safe for concurrent use, also by other processes. It never
-// follows a symbolic link out of the directory, except where Links permits it. The directory ".tofureg" has
-// lock files and unfinished files; it is not part of the store.
+// follows a symbolic link out of the directory, except where Links permits it. ".tofureg" is not part of the
+// store: it has lock files and unfinished files.
 //
 // A revision is a digest of the content, but size and time for an archive, by its suffix, and over 16 MiB.
 type Dir struct {

@@ -15,21 +15,16 @@ import (
 //
 //	Unwrap() Store
 //
-// A wrapper has only the abilities that its own methods give, and with Unwrap also those of the store behind
-// it, which go around it:
-//
-//   - A wrapper that counts what is written has Stage besides Write.
-//   - One that changes what files contain has Stage, FilePath and URL.
-//   - One that changes names has all four methods, Lock only if the store behind it has locks.
-//
-// A struct that embeds a store such as Dir, in place of the interface Store, has no ability.
+// The abilities of the store behind it then go around the wrapper. So one that counts what is written has
+// Stage besides Write, one that changes what files contain has Stage, FilePath and URL, and one that changes
+// names has all four methods, Lock only if the store behind it has locks. A struct that embeds a Dir has no
+// ability.
 func As[T any](s Store) (t T, ok bool) { return wrap.As[T](s) }
 
 // Locker is a Store that can exclude other processes.
 type Locker interface {
 	// Lock waits until no process or goroutine has the lock of this name, which need not be a file. If ctx ends
-	// first, the error wraps its error or cause. The lock ends with the process. The methods of a Store do not
-	// wait for it.
+	// first, the error wraps its error or cause. The lock ends with the process. Other methods do not wait.
 	Lock(ctx context.Context, name string) (unlock func() error, err error)
 }
 

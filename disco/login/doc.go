@@ -6,10 +6,9 @@
 //	}
 //	result, err := client.Login(ctx, svchost.MustParse("registry.example.com"))
 //
-// The protocol is OAuth 2.0 with PKCE, see https://opentofu.org/docs/internals/login-protocol/. Login listens
-// at a port of localhost, to which the identity server redirects the browser. Both URLs of the service must be
-// https. The request for the token follows no redirects, is not repeated, and takes at most 30 seconds.
-// Refresh tokens are not stored. Errors and logs contain no secrets.
+// The protocol is https://opentofu.org/docs/internals/login-protocol/. Both URLs of the service must be https.
+// The request for the token follows no redirects, is not repeated, and takes at most 30 seconds. Errors and
+// logs contain no secrets.
 //
 // [github.com/tofureg/tofureg/cliconfig.Config.Store] returns the store of the CLI.
 package login

@@ -7,8 +7,8 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// A Hostname is a normalised hostname with an optional port, to compare with == and use as a map key. The zero
-// Hostname has an empty text.
+// A Hostname is a normalised hostname with an optional port but 443, comparable with ==. The zero Hostname has
+// an empty text.
 type Hostname struct {
 	ascii string // lower case, punycode labels, ":port" unless it is 443
 }

@@ -1,11 +1,7 @@
 // Package regcheck checks whether a server follows the protocols of registries and mirrors. It modifies
 // nothing. It is experimental.
 //
-//	func TestServer(t *testing.T) {
-//		server := httptest.NewTLSServer(handler)
-//		defer server.Close()
-//		regcheck.Check(t, server.URL, regcheck.Options{Client: server.Client(), Provider: "acme/alpha"})
-//	}
+//	regcheck.Check(t, server.URL, regcheck.Options{Client: server.Client(), Provider: "acme/alpha"})
 //
 // See https://opentofu.org/docs/internals/remote-service-discovery/,
 // https://opentofu.org/docs/internals/provider-registry-protocol/,
@@ -83,22 +79,22 @@ type TB interface {
 // Check reports failures as errors of the test, and logs advice and skipped checks. baseURL is the https URL
 // of a host, or empty for a mirror. The checks:
 //
-//	discovery                valid JSON with the required services
+//	discovery                valid, with the required services
 //	service URLs             end with a slash; only advice for modules.v1
-//	provider versions        valid and has the version
-//	provider package         complete, about the package
+//	provider versions        valid, with the version
+//	provider package         complete
 //	sums                     list the archive with the stated digest
 //	signature                valid, by a listed key
 //	archive                  matches digest and hashes, can be installed
 //	ranges                   supported; advice only
 //	unknown provider         404, also for an unknown version
-//	module versions          valid and has the version
-//	module location          supported, the same for all clients
-//	module package           an archive, or a page with another location
+//	module versions          valid, with the version
+//	module location          supported, the same for all
+//	module package           archive, or page with another location
 //	unknown module           404
 //	mirror index             valid
-//	mirror version           a document each, and each archive a URL and valid hashes, if any
-//	mirror archive           one of each version matches its hashes
+//	mirror version           a document each, with URLs and any valid hashes
+//	mirror archive           one of each version matches
 //	unknown mirror provider  404
 //	authorization            401 without the token
 //

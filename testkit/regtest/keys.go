@@ -20,12 +20,12 @@ type KeyOptions struct {
 	RSABits int       // at least 1024; if zero or less, the key is Ed25519
 	Created time.Time // if zero, 31 December 1999 UTC
 	Expires time.Time // if zero, never
-	Signs   time.Time // time in signatures; if zero, an hour after Created
+	Signs   time.Time // if zero, an hour after Created
 	Subkey  bool      // a subkey signs
 	Revoked bool      // as compromised, at Created
 }
 
-// A Key is an OpenPGP key that signs SHA256SUMS documents. It is safe for concurrent use.
+// A Key signs SHA256SUMS documents with OpenPGP. It is safe for concurrent use.
 type Key struct {
 	entity *openpgp.Entity
 	signer *packet.PrivateKey
@@ -91,7 +91,7 @@ func newKey(o KeyOptions) (*Key, error) {
 	return key, err
 }
 
-// Fingerprint returns the fingerprint of the primary key in upper-case hex.
+// Fingerprint returns the primary fingerprint in upper-case hex.
 func (k *Key) Fingerprint() string { return fmt.Sprintf("%X", k.entity.PrimaryKey.Fingerprint) }
 
 // Public returns the public key.

@@ -27,8 +27,7 @@ const (
 // maxForm is the maximum size of a form in bytes.
 const maxForm = 64 << 10
 
-// A Login is an identity server, see [Registry.Browse]. It checks client ID, PKCE with S256, redirect and
-// state. A code works once.
+// A Login is an identity server, see [Registry.Browse]. A code works once.
 type Login struct {
 	ClientID string // if empty, "regtest"
 	Token    string // if empty, "regtest-token"
@@ -140,8 +139,7 @@ var uncached = http.Header{"Cache-Control": {"no-store"}}
 // browseTimeout ends a Browse whose page does not arrive.
 const browseTimeout = time.Minute
 
-// Browse is the browser of a user who logs in. It follows redirects, also to this machine. A status of 400 or
-// more is an error.
+// Browse follows redirects as a browser, also to this machine. A status of 400 or more is an error.
 func (r *Registry) Browse(rawURL string) error { return browse(rawURL, r) }
 
 // Browse is like [Registry.Browse] over TLS.

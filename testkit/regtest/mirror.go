@@ -13,8 +13,8 @@ import (
 // A Mirror configures the network mirror. The zero value is like a mirror that the CLI writes.
 type Mirror struct {
 	Path       string   // of the base URL; if empty, "/mirror/"
-	URLs       string   // of archives: as in [Provider], "name" (the default) for ….zip, or "download" for download/….zip
-	Origin     string   // scheme and host of archives; if empty, the mirror
+	URLs       string   // of archives: as in [Provider], "name" (….zip, the default), or "download" (download/….zip)
+	Origin     string   // of archives; if empty, the mirror
 	Query      string   // of archives
 	Hashes     []string // schemes; if nil, h1 and zh; others get a dummy value
 	NoHashes   bool     // omit them

@@ -23,7 +23,7 @@ type Module struct {
 	Properties map[string]any // in the list, such as "deprecated"
 	Discovered string         // as in [Provider]
 
-	// Files are contents by name; a directory ends with a slash. If nil, there is a main.tf, also in Subdir.
+	// Files are contents by name; a directory ends with a slash. If nil, main.tf, also in Subdir.
 	Files map[string]string
 
 	// Size, if not zero, adds "large.bin" of this size in bytes, under 4 GiB, not held in memory. It excludes
@@ -35,22 +35,21 @@ type Module struct {
 	Package []byte // instead of Files, Size and Deflate; required for "tar.bz2"
 
 	// Answer says how the location is sent: "header" (204 with X-Terraform-Get, the default), "body" (200 with
-	// {"location": …}), "both", "empty object" (200 with header and {}), "empty body" (200 with header), or
-	// "none" (204).
+	// {"location": …}), "both", "empty object" (header and {}), "empty body" (200 with header), or "none" (204).
 	Answer string
 
-	// UseRegistryCredentials, if not nil, is in the body: "header" becomes "body", and "none" an object without a
-	// location. "empty body" ignores it.
+	// UseRegistryCredentials, if not nil, is in the body: "header" becomes "body", and "none" has no location.
+	// "empty body" ignores it.
 	UseRegistryCredentials *bool
 
 	Location string // replaces the fields below, if not empty
 
 	Origin   string // of package and pages, as in [Provider]
 	URLs     string // form of the location, as in [Provider]
-	Subdir   string // such as "modules/subnet" or "*/subnet"
-	Query    string // if empty, "archive=FORMAT" in the form "opaque"
+	Subdir   string // such as "*/subnet"
+	Query    string // if empty, "archive=FORMAT" for "opaque"
 	Checksum bool   // add "checksum=sha256:…"
-	Pages    int    // pages before the package; if negative, endless
+	Pages    int    // before the package; if negative, endless
 	MetaTag  bool   // <meta name="terraform-get"> instead of X-Terraform-Get
 }
 
@@ -59,7 +58,7 @@ var mediaTypes = map[string]string{
 	"tar.gz": "application/gzip", "zip": "application/zip", "tar.xz": "application/x-xz", "tar.bz2": "application/x-bzip2",
 }
 
-// AddModule adds a version of a module. If it is there, it is listed twice and the first is served.
+// AddModule adds a version. If it is there, it is listed twice and the first is served.
 func (r *Registry) AddModule(m Module) *ModuleRelease {
 	rel := newModuleRelease(r, m)
 	r.mu.Lock()
@@ -202,7 +201,7 @@ func (r *Registry) modulePackage(t target) *answer {
 
 // A ModuleList is the form of lists of module versions.
 type ModuleList struct {
-	// PageSize is the default page size. If zero, there are no pages.
+	// PageSize is the default. If zero, there are no pages.
 	PageSize int
 
 	MaxPageSize   int  // maximum in queries; if zero, 1000

@@ -18,7 +18,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// A ModuleRelease is a version of a module in a Registry.
+// A ModuleRelease is a version of a module.
 type ModuleRelease struct {
 	m       Module // with defaults
 	address addrs.Module

@@ -25,14 +25,13 @@ type Provider struct {
 
 	Discovered string // any text for the date in the list; if empty, none
 
-	// Size, if not zero, is the size of the executable in bytes, under 4 GiB, not held in memory. SHA256SUMS needs
-	// the archives of all platforms.
+	// Size, if not zero, is the size of the executable in bytes, under 4 GiB, not held in memory.
 	Size int64
 
 	Files   map[string]string // further files by name, as in [Module]
 	Deflate bool              // compress; the digest depends on the version of Go
 
-	Zip  []byte            // archive for all platforms, instead of Size, Files and Deflate
+	Zip  []byte            // for all platforms, instead of Size, Files and Deflate
 	Zips map[string][]byte // by platform, before Zip
 
 	PackageHashes bool                     // OpenTofu's property "packages"
@@ -42,16 +41,15 @@ type Provider struct {
 	Keys     []*Key // listed keys; if nil, the key of the registry
 	SignedBy *Key   // if nil, the first listed key
 
-	Origin string // scheme and host of files; if empty, the registry
+	Origin string // of files; if empty, the registry
 
-	// URLs is the form of the URLs of files: "absolute" (the default) for a full URL of releases/….zip,
-	// "root-relative" for /releases/….zip, "relative" for ../../releases/….zip, "opaque" for /get?id=…. With
-	// an Origin, each form except "opaque" is "absolute".
+	// URLs is the form of the URLs of files: "absolute" (the default), "root-relative" (/releases/….zip),
+	// "relative" (../../releases/….zip) or "opaque" (/get?id=…). With an Origin, each form except "opaque" is
+	// "absolute".
 	URLs string
 }
 
-// A Release is a version of a provider in a Registry. Archive, H1 and ZH panic if it does not have the
-// platform.
+// A Release is a version of a provider. Archive, H1 and ZH panic if it does not have the platform.
 type Release struct {
 	p         Provider // with defaults
 	provider  addrs.Provider

@@ -16,14 +16,14 @@ import (
 type Registry struct {
 	Latency time.Duration // of every answer and redirect
 
-	// Services is the discovery document. If nil, it declares providers.v1, modules.v1 if there are modules, and
+	// Services is the discovery document. If nil, it has providers.v1, modules.v1 if there are modules, and
 	// login.v1 with Login.
 	Services map[string]any
 
 	ModuleList ModuleList // of module versions
 	Mirror     Mirror     // of providers
 	Caching    Caching    // of answers
-	Login      *Login     // identity server, if not nil; Services, if set, must declare login.v1
+	Login      *Login     // identity server, if not nil; any Services must declare login.v1
 
 	host svchost.Hostname
 	key  func() *Key
@@ -61,8 +61,7 @@ func (r *Registry) Key() *Key { return r.key() }
 // Client returns a client that uses [Registry.RoundTrip].
 func (r *Registry) Client() *http.Client { return &http.Client{Transport: r} }
 
-// AddProvider adds a version of a provider. If it is there, it is listed twice, and the first with the
-// platform is served.
+// AddProvider adds a version. If it is there, it is listed twice, and the first with the platform is served.
 func (r *Registry) AddProvider(p Provider) *Release {
 	rel := newRelease(r, p)
 	r.mu.Lock()
@@ -85,9 +84,9 @@ func freeDir(version string, taken func(dir string) bool) string {
 	return dir
 }
 
-// Require requires "Authorization: Bearer TOKEN" for these kinds. Zero means all except LoginAuthz and
-// LoginToken, also files, for which clients send no token. Without a token the status is 401, with another
-// 403. Each call replaces the token of its kinds; an empty one removes it. Redirected requests need none.
+// Require requires "Authorization: Bearer TOKEN" for these kinds, or all except LoginAuthz and LoginToken for
+// zero. Without a token the status is 401, with another 403. Each call replaces the token of its kinds; an
+// empty one removes it. Redirected requests need none.
 func (r *Registry) Require(token string, on Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

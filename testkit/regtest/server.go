@@ -85,8 +85,8 @@ func method(s string) string {
 	return s
 }
 
-// ServeHTTP accepts every Host header and uses it in URLs, which are https if req came over TLS. An unknown
-// host is as the host of New. A lost connection is a panic with [http.ErrAbortHandler].
+// ServeHTTP uses the Host header in URLs, which are https if req came over TLS. An unknown host is as the host
+// of New. A lost connection is a panic with [http.ErrAbortHandler].
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.serve(w, req, nil) }
 
 func (r *Registry) serve(w http.ResponseWriter, req *http.Request, s *Server) {
@@ -152,16 +152,13 @@ func (rep *reply) write(w http.ResponseWriter) error {
 	}
 }
 
-// A Server is a Registry that listens on the loopback interface.
-//
-// For tofu and terraform, set SSL_CERT_FILE to a file with CertPEM. Providers are at Addr, and modules, whose
-// host needs a dot, at 127.0.0.1:PORT.
+// A Server is a Registry that listens on the loopback interface. For tofu and terraform, set SSL_CERT_FILE to
+// a file with CertPEM. Providers are at Addr, and modules, whose host needs a dot, at 127.0.0.1:PORT.
 type Server struct {
 	Addr string // "localhost:PORT", the host of provider addresses except at a mirror
 	URL  string // "https://localhost:PORT"
 
-	// CertPool and CertPEM are the authority of the certificate, which is valid for the loopback interface and
-	// hosts that were added before.
+	// CertPool and CertPEM are the authority of the certificate, for the loopback interface and the hosts so far.
 	CertPool *x509.CertPool
 	CertPEM  []byte
 
@@ -203,7 +200,7 @@ func (r *Registry) ServeTLS() (*Server, error) {
 	return s, nil
 }
 
-// Client returns a client that trusts the server and finds the hosts of the registry there.
+// Client returns a client that trusts the server and finds all hosts there.
 func (s *Server) Client() *http.Client { return &http.Client{Transport: s.client} }
 
 // Close stops the server and closes all connections. It may be called again.
