@@ -293,7 +293,7 @@ func (d *PartDir) Discard(ctx context.Context) {
 		}
 	}
 	d.lock.Close()
-	_ = RemoveTree(ctx, d.root, name)
+	removeDead(ctx, d.root, name)
 	if d.owned {
 		d.root.Close()
 	}
@@ -383,7 +383,17 @@ func sweepDir(ctx context.Context, root *os.Root, name, dead string) {
 	}
 	// Rename first: its process could create the lock file again while the rest is removed.
 	if root.Rename(name, dead) == nil {
-		_ = RemoveTree(ctx, root, dead)
+		removeDead(ctx, root, dead)
+	}
+}
+
+// removeDead removes a PartDir under a name that is not used again. Each process that sweeps at the same time may have opened the
+// directory before it was renamed, and may create its lock file once more.
+func removeDead(ctx context.Context, root *os.Root, name string) {
+	for range partTries {
+		if RemoveTree(ctx, root, name) == nil || ctx.Err() != nil {
+			return
+		}
 	}
 }
 

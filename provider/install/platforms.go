@@ -50,8 +50,8 @@ func (c *PlatformsCheck) OK() bool {
 	return c.Err == nil
 }
 
-// CheckPlatforms says for each locked provider whether the lock file suffices on these platforms, so that init there changes
-// nothing. It downloads no archive: it compares the hashes that src states, from a registry with four requests for each provider.
+// CheckPlatforms says for each locked provider whether the lock file suffices on these platforms, so that init there is not
+// refused; it may still add an h1. It downloads no archive: it compares the hashes that src states, from a registry with four requests for each provider.
 // The result is in the order of lock; without platforms, it is about this one. The policy of a provider must accept the stated
 // SHA256SUMS document, as in [CheckEntry].
 //
