@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -61,10 +62,8 @@ func check(ctx context.Context, c *call) error {
 			}
 		}
 	}
-	if err != nil {
-		return err
-	}
-	return problems(c, list, found, fmt.Sprintf("%d providers", locks.Len()))
+	answer := problems(c, list, found, fmt.Sprintf("%d providers", locks.Len()))
+	return cmp.Or(err, answer) // an error leaves the answer open
 }
 
 // problems prints a result, and returns errNo if something was found.

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/cliconfig"
@@ -38,7 +39,7 @@ func lock(ctx context.Context, c *call) error {
 	}
 	var result *install.Result
 	err = lockfile.UpdateLenient(ctx, cmp.Or(*file, filepath.Join(*path, lockfile.Name)), func(old *lockfile.File) (*lockfile.File, error) {
-		want := want
+		want := maps.Clone(want)
 		for p := range want { // without a constraint, the constraint of the lock file stays
 			if e, ok := old.Get(p); ok && want[p].IsZero() {
 				want[p] = e.Constraints

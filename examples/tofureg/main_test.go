@@ -282,6 +282,20 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestCheck: a provider that fails does not hide what is found about the others.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	s := world(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "lock.hcl")
+	text := fmt.Sprintf("provider %q {\n  version = \"1.0.0\"\n  hashes = [\n    \"zh:%064d\",\n  ]\n}\n\nprovider %q {\n  version = \"1.0.0\"\n}\n", s.Addr+"/acme/alpha", 0, s.Addr+"/acme/gone")
+	check0(t, os.WriteFile(file, []byte(text), 0o600))
+	out, terminal, exit := tofureg(t, s, dir, "check", "-lockfile", file, "-platform", "linux_amd64")
+	if exit != 1 || !strings.Contains(out, "missing: "+s.Addr+"/acme/alpha 1.0.0 linux_amd64") || !strings.Contains(terminal, "acme/gone") {
+		t.Errorf("check with a missing provider: code %d\n%s%s", exit, out, terminal)
+	}
+}
+
 // TestProgress: the last line of a terminal shows packages and bytes.
 func TestProgress(t *testing.T) {
 	t.Parallel()
