@@ -51,9 +51,10 @@ func (c *PlatformsCheck) OK() bool {
 }
 
 // CheckPlatforms says for each locked provider whether the lock file suffices on these platforms, so that init there is not
-// refused; it may still add an h1. It downloads no archive: it compares the hashes that src states, from a registry with four requests for each provider.
-// The result is in the order of lock; without platforms, it is about this one. The policy of a provider must accept the stated
-// SHA256SUMS document, as in [CheckEntry].
+// refused; it may still add an h1. It downloads no archive: it compares the hashes that src states, from a registry with four
+// requests for each provider. After one platform of a signed registry was locked, the others are [LockedZH] too. The result is in
+// the order of lock; without platforms, it is about this one. The policy of a provider must accept the stated SHA256SUMS document,
+// as in [CheckEntry].
 //
 // A failure of one provider does not stop the others; the error joins the failures.
 func CheckPlatforms(ctx context.Context, src provider.Source, lock *lockfile.File, platforms []addrs.Platform, policies provider.Policies) ([]PlatformsCheck, error) {
