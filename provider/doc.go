@@ -5,21 +5,16 @@
 //	pkg, err := provider.Find(ctx, src, random, constraint, provider.Need{})
 //	report, err := provider.Download(ctx, src, pkg, pkg.ArchiveName(), provider.DownloadOptions{})
 //
-// A [Source] is a registry ([regclient.Client]), a network mirror ([mirrorclient.Client]), a mirror
-// in a directory ([mirrordir.Open]), or several sources ([Multi]). [Hashes] returns what
-// a lock file records about a version. Package [install] installs packages.
+// A [Source] is a registry ([regclient.Client]), a network mirror ([mirrorclient.Client]), a mirror in a directory
+// ([mirrordir.Open]), or several sources ([Multi]). [Hashes] returns what a lock file records about a version. Package
+// [install] installs packages.
 //
-// # Trust
+// A source states facts, such as [hashes], without proof. [Evidence] proves them: a SHA256SUMS document, its signature,
+// and the keys. Archives are accepted by a [verify.Policy]. The zero policy requires a signature by a key that the
+// registry lists. Network mirrors have none: set [verify.Policy.Accept] or [verify.Policy.AllowUnsigned].
 //
-// A source states facts, such as [hashes], without proof. [Evidence] proves them: a SHA256SUMS
-// document, its signature, and the keys. [Download] stores an archive only if a [verify.Policy] accepts it. The zero policy
-// requires a signature by a key that the registry lists. Network mirrors have no signatures: set
-// [verify.Policy.Accept] or [verify.Policy.AllowUnsigned].
-//
-// # Errors
-//
-// Sources, and the functions that call them, return an [*failure.Error]: one printable line without credentials and
-// URL queries. [Hashes] joins several. Test with errors.Is and variables such as [failure.ErrNotFound]; see package [failure].
+// Sources, and the functions that call them, return an [*failure.Error], or several joined: one printable line without
+// credentials and URL queries. Test with errors.Is and variables of package [failure].
 //
 // [install]: https://pkg.go.dev/github.com/tofureg/tofureg/provider/install
 // [mirrorclient.Client]: https://pkg.go.dev/github.com/tofureg/tofureg/mirrorclient#Client

@@ -19,26 +19,22 @@ import (
 
 // DownloadOptions are the options of [Download].
 type DownloadOptions struct {
-	// Policy judges the archive. Its Limits bound the transfer, too.
-	Policy verify.Policy
+	Policy verify.Policy // judges the archive; its Limits bound the transfer too
 
-	// Progress, if not nil, is called for each step. The calls of one Download never overlap.
+	// Progress, if not nil, is called for each step. Calls of one Download never overlap.
 	Progress func(progress.Event)
 }
 
-// Download fetches the archive of pkg, verifies it by o.Policy and stores it as the file path, whose
-// directory must exist. If Download fails, path is unchanged.
+// Download fetches the archive of pkg, verifies it by o.Policy and stores it as the file path, in an existing directory.
+// It replaces a file or symbolic link, and refuses a directory, device or pipe. If Download fails, path is unchanged.
+// The content of the archive is not checked.
 //
-// The archive arrives in a file beside path whose name starts with ".tofureg-". When Download returns, also after ctx has
-// ended, that is gone and nothing runs. Of a killed process it stays until the next Download to path; names beside
-// other paths are not looked at. Of more than eight killed at the same time, the others stay.
+// The archive arrives in a file .tofureg-* beside path. When Download returns, also after ctx has ended, that is gone
+// and nothing runs. A killed process leaves it until the next Download to path. If more than eight are killed at the
+// same time, the others stay.
 //
-// Download replaces a file or symbolic link, and refuses a directory, device or pipe. It does not check the
-// content of the archive.
-//
-// The error wraps an error of a [verify.Examination] if the policy refuses the archive,
-// [github.com/tofureg/tofureg/failure.ErrTooLarge] if it exceeds o.Policy.Limits, and ErrUnpacked
-// if pkg has no archive.
+// The error wraps an error of a [verify.Examination], [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond
+// o.Policy.Limits, or ErrUnpacked.
 func Download(ctx context.Context, src Opener, pkg *Package, path string, o DownloadOptions) (*verify.Report, error) {
 	if err := pkg.fetchable(); err != nil {
 		return nil, err
@@ -67,16 +63,14 @@ func Download(ctx context.Context, src Opener, pkg *Package, path string, o Down
 
 // ReceiveOptions are the options of [Receive].
 type ReceiveOptions struct {
-	// Policy will judge the archive. Its Limits bound the transfer.
-	Policy verify.Policy
+	Policy verify.Policy // will judge the archive; its Limits bound the transfer
 
-	// FetchEvidence fetches the evidence even if Policy does not need it.
-	FetchEvidence bool
+	FetchEvidence bool // also if Policy does not need the evidence
 
 	Progress func(progress.Event) // as in [DownloadOptions]
 
-	// Arrived, if not nil, is called with the size of the file: 0 at each start, then after each write.
-	// total is the declared size, or 0. An error ends the transfer.
+	// Arrived, if not nil, is called with the size of the file: 0 at each start, then after each write. total is the
+	// declared size, or 0. An error ends the transfer.
 	Arrived func(size, total int64) error
 }
 
@@ -95,9 +89,8 @@ type FileWriter interface {
 	Truncate(size int64) error
 }
 
-// Receive is the first half of [Download]: it fetches the archive of pkg into f, and the evidence that
-// o.Policy needs. Call [Received.Judge] before use. Errors are as of Download; f may then contain a part
-// of the archive.
+// Receive is the first half of [Download]: it fetches the archive of pkg into f, and the evidence that o.Policy needs.
+// [Received.Judge] is the second half. After an error, which is as of Download, f may have a part of the archive.
 func Receive(ctx context.Context, src Opener, pkg *Package, f FileWriter, o ReceiveOptions) (*Received, error) {
 	if err := pkg.fetchable(); err != nil {
 		return nil, err
@@ -202,9 +195,9 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 	return d, io.ErrNoProgress
 }
 
-// Judge decides whether p, the policy in [ReceiveOptions], accepts the archive. file must hold what
-// Receive wrote; it is read only if p needs the h1 or alwaysH1 is set. The error is that of
-// [verify.Examination], or of ctx, and no [*failure.Error].
+// Judge decides whether p, the policy in [ReceiveOptions], accepts the archive. file must hold what Receive wrote; it is
+// read only if p needs the h1 or alwaysH1 is set. The error is that of a [verify.Examination], or of ctx, and no
+// [*failure.Error].
 func (r *Received) Judge(ctx context.Context, p verify.Policy, file io.ReaderAt, alwaysH1 bool) (*verify.Report, error) {
 	x := p.Examine(r.Evidence)
 	needsH1, err := x.Archive(ctx, r.Digests)

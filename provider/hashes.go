@@ -26,49 +26,43 @@ import (
 type HashOptions struct {
 	Policy verify.Policy // as in [DownloadOptions]
 
-	// Locked, if not zero, has the known hashes of a locked version. It replaces [verify.Policy.Accept] for a
-	// package of which the source states one of them, and [verify.Policy.SameRelease] for all others.
+	// Locked, if not zero, has the known hashes of a locked version. It replaces [verify.Policy.Accept] for a package of
+	// which the source states one of them, and [verify.Policy.SameRelease] for all others.
 	Locked checksum.Set
 
-	// Stated makes an h1 in [verify.Report.Stated] replace a download, at registry.opentofu.org only.
+	// Stated lets an h1 in [verify.Report.Stated] replace a download, at registry.opentofu.org only.
 	Stated bool
 
-	// NoDownload makes platforms that need a download fail with [verify.ErrNotStated].
-	NoDownload bool
+	NoDownload bool // platforms that need a download fail with [verify.ErrNotStated]
 
-	// Store, if not nil, stores the hashes of downloaded archives that Policy accepts.
-	Store HashStore
+	Store HashStore // if not nil, for the hashes of downloaded archives that Policy accepts
 
-	// If Limiter is nil, the call has its own.
-	Limiter *Limiter
+	Limiter *Limiter // if nil, the call has its own
 
 	TempDir  string               // for archives; if empty, [os.TempDir]
 	Progress func(progress.Event) // as in [DownloadOptions]
 }
 
-// HashStore stores the hashes of archives, so that each is downloaded only once; see package
-// [github.com/tofureg/tofureg/provider/hashstore]. Its methods must be safe for concurrent use. Only
-// users who may write the lock files should be able to write to it.
+// HashStore stores the hashes of archives, so that each is downloaded only once, as package
+// [github.com/tofureg/tofureg/provider/hashstore] does. It must be safe for concurrent use. Only users who may write the
+// lock files should be able to write to it.
 type HashStore interface {
-	// Hashes returns the stored hashes of the archive with this zh, or nil.
-	Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, error)
+	Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, error) // the hashes stored for the archive with this zh, or nil
 
-	// StoreHashes replaces the stored hashes of the archive.
-	StoreHashes(ctx context.Context, zh checksum.Hash, hashes []checksum.Hash) error
+	StoreHashes(ctx context.Context, zh checksum.Hash, hashes []checksum.Hash) error // replaces them
 }
 
-// Hashes returns what a lock file records about p at v: a report for each platform, whose
-// [verify.Report.Recordable] has the zh of the archive and its h1, or two h1 if the archive has entries
-// for directories. An unpacked package has only an h1. At least one platform must be named.
+// Hashes returns what a lock file records about p at v: a report for each platform, of which there must be one, whose
+// [verify.Report.Recordable] has the zh of the archive and its h1, or two h1 if the archive has entries for directories.
+// An unpacked package has only an h1.
 //
-// Hashes judges each package by o.Policy, as [Download] does. An archive is not downloaded if
+// Hashes judges each package by o.Policy. It does not download an archive if
 //
 //   - o.Store has the h1 for the zh that the source states, or
 //   - o.Stated is set, and the policy accepts the stated hashes and lets a lock file record
 //     their h1; see [verify.CheckedSums.JudgeStated].
 //
-// A failure for one platform does not stop the others: the map has their reports, and the error joins an
-// [*failure.Error] for each failed platform.
+// A failure for one platform does not stop the others: the map has their reports, and the error joins the failures.
 func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, on []addrs.Platform, o HashOptions) (map[addrs.Platform]*verify.Report, error) {
 	o.Progress = flight.InTurn(o.Progress)
 	if o.Limiter == nil {
@@ -347,14 +341,12 @@ func (h *hashing) event(e progress.Event) {
 	h.o.Progress(e)
 }
 
-// Limiter bounds what all calls of [Hashes] that share it do together: the archives in progress, the packages
-// that are requested or wait, to 32, and the SHA256SUMS documents in reports, to 16 MiB in its life. Calls
-// with more fail with [github.com/tofureg/tofureg/failure.ErrTooLarge]. Use one Limiter for each job, such as a lock
-// file. It is safe for concurrent use and must not be copied.
+// Limiter bounds what all calls of [Hashes] that share it do together: the archives in progress, the packages that are
+// requested or wait, to 32, and the SHA256SUMS documents in reports, to 16 MiB in its life. Calls with more fail with
+// [github.com/tofureg/tofureg/failure.ErrTooLarge]. Use one for each job, such as a lock file. It is safe for concurrent
+// use and must not be copied.
 type Limiter struct {
-	// Parallel is the maximum number of archives in progress, each in a temporary file. If 0 or
-	// less, it is 8.
-	Parallel int
+	Parallel int // maximum number of archives in progress, each in a temporary file; if 0 or less, 8
 
 	once      sync.Once
 	asking    *semaphore.Weighted // of platforms whose package is being found or waits for archives
@@ -368,8 +360,8 @@ const (
 	maxAsking       = 32 // packages, of up to 1 MiB in clients of this module
 )
 
-// Acquire waits until one more archive may be in progress, or ctx ends. The caller must call release when
-// done; a second call has no effect.
+// Acquire waits until one more archive may be in progress, or ctx ends. The caller must call release when done; a second
+// call has no effect.
 func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	l.setup()
 	return acquire(ctx, l.archives)

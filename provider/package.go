@@ -11,9 +11,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Package describes the package of a provider version for one platform. It can be stored as JSON.
-//
-// URLs may have a presigned query, as secret as a password. JSON has it, String does not.
+// Package describes the package of a provider version for one platform. It can be stored as JSON, with URLs whose
+// presigned query may be as secret as a password. String omits them.
 type Package struct {
 	Provider addrs.Provider `json:"provider"` // as requested
 	Version  addrs.Version  `json:"version"`  // as requested
@@ -22,12 +21,10 @@ type Package struct {
 	// Protocols are plugin protocol versions, such as "5.1" or "6"; empty if unknown.
 	Protocols []string `json:"protocols,omitempty"`
 
-	// Filename is the name of the archive in the SHA256SUMS document, not of a local file; see
-	// [Package.ArchiveName].
+	// Filename is the name of the archive in the SHA256SUMS document; for a local file, see [Package.ArchiveName].
 	Filename string `json:"filename,omitempty"`
 
-	// URL is the URL of the archive. It is empty if Dir is set.
-	URL string `json:"url,omitempty"`
+	URL string `json:"url,omitempty"` // of the archive; empty if Dir is set
 
 	Size   int64         `json:"size,omitempty"`  // stated, of the archive, in bytes; or 0
 	SHA256 checksum.Hash `json:"sha256,omitzero"` // stated zh of the archive, or zero
@@ -36,26 +33,22 @@ type Package struct {
 	SumsURL      string `json:"sums_url,omitempty"`
 	SignatureURL string `json:"signature_url,omitempty"`
 
-	// Keys are the keys that may sign this version.
-	Keys []verify.Key `json:"keys,omitempty"`
+	Keys []verify.Key `json:"keys,omitempty"` // that may sign this version
 
 	// MustBeSigned requires a signature, unless the policy accepts the package by its hash.
 	MustBeSigned bool `json:"must_be_signed,omitempty"`
 
-	// Hashes are the stated hashes by platform, sometimes also for other platforms.
-	Hashes map[addrs.Platform][]checksum.Hash `json:"hashes,omitempty"`
+	Hashes map[addrs.Platform][]checksum.Hash `json:"hashes,omitempty"` // stated, by platform, sometimes also for others
 
 	Attestations []string `json:"attestations,omitempty"` // Sigstore bundles in JSON about the archive
 
 	// AttestationError says why there are no Attestations. It fails packages whose policy demands them.
 	AttestationError error `json:"-"`
 
-	// FromRegistry says that the registry of the provider's host, and no mirror, describes the package.
-	// See [verify.Report.Stated].
+	// FromRegistry says that the registry of the provider's host describes the package; see [verify.Report.Stated].
 	FromRegistry bool `json:"from_registry,omitempty"`
 
-	// Dir is the directory of an unpacked package, which has no archive.
-	Dir string `json:"dir,omitempty"`
+	Dir string `json:"dir,omitempty"` // of an unpacked package, which has no archive
 
 	// Via names the [NamedSource] that found the package. If that is a [Multi], the name of its source follows.
 	Via []string `json:"via,omitempty"`
@@ -140,9 +133,9 @@ func stem(p addrs.Provider, version string, platform addrs.Platform) string {
 	return p.Type() + "_" + version + "_" + platform.String()
 }
 
-// ParseArchiveName parses a name that [Package.ArchiveName] returns, in any case except in the version. A fifth part
-// of 26 letters and digits, as mirrors in object stores have it, is ignored. If name lacks the prefix or the suffix, all
-// results are zero; if it is otherwise invalid, or of another provider, only problem is set.
+// ParseArchiveName parses a name that [Package.ArchiveName] returns, in any case except in the version. A fifth part of
+// 26 letters and digits, as mirrors in object stores have it, is ignored. If name lacks the prefix or the suffix, all
+// results are zero. If it is otherwise invalid, or of another provider, only problem is set.
 func ParseArchiveName(p addrs.Provider, name string) (v addrs.Version, platform addrs.Platform, problem string) {
 	middle, ok := cutFold(name)
 	if !ok {

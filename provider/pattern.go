@@ -19,11 +19,9 @@ type Pattern struct {
 	text choice.Pattern // HOSTNAME/NAMESPACE/TYPE, with stars
 }
 
-// ParsePattern parses NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE. The parts after a star must
-// be stars. The error is an [*addrs.ParseError].
-//
-// It refuses a type such as terraform-x, which no provider has. The CLI accepts it, and so does
-// [github.com/tofureg/tofureg/cliconfig.Load], with a warning.
+// ParsePattern parses NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE. The parts after a star must be stars. The error is an
+// [*addrs.ParseError], also for a type such as terraform-x, which no provider has. The CLI accepts that, and
+// [github.com/tofureg/tofureg/cliconfig.Load] warns of it.
 func ParsePattern(s string) (Pattern, error) {
 	text, err := choice.ParsePattern(s, "provider pattern", "NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE", 2, 3, func(address string) (string, error) {
 		p, err := addrs.ParseProvider(address)

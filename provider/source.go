@@ -15,24 +15,23 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Lister lists versions and packages. Its methods must be safe for concurrent use.
+// Lister lists versions and packages. It must be safe for concurrent use.
 type Lister interface {
-	// ProviderVersions lists the versions of p, which may be none, or returns failure.ErrNotFound.
+	// ProviderVersions lists the versions of p, perhaps none, or returns failure.ErrNotFound.
 	ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error)
 
-	// ProviderPackage returns the package of p at v for platform, or failure.ErrNotFound, failure.ErrNoVersion or
-	// ErrNoPlatform. It does not check plugin protocols; [Package.Fits] does.
+	// ProviderPackage returns the package, failure.ErrNotFound, failure.ErrNoVersion or ErrNoPlatform. It does not check
+	// plugin protocols; [Package.Fits] does.
 	ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error)
 }
 
-// Opener opens the files that a [Package] names. Its methods must be safe for concurrent use.
+// Opener opens the files that a [Package] names. It must be safe for concurrent use.
 type Opener interface {
-	// Evidence returns [Package.Evidence] with the SHA256SUMS document and its signature, if pkg
-	// names them.
+	// Evidence returns [Package.Evidence] with the SHA256SUMS document and signature that pkg names.
 	Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error)
 
-	// Open starts to fetch the archive. Reads must end soon after ctx does. After failure.ErrChanged, the caller
-	// may open again and must discard what it has read.
+	// Open starts to fetch the archive. Reads must end soon after ctx does. After failure.ErrChanged, the caller may
+	// open again and must discard what it has read.
 	Open(ctx context.Context, pkg *Package) (*Body, error)
 }
 
@@ -42,23 +41,22 @@ type Source interface {
 	Opener
 }
 
-// Catalogue is a [Source] that knows all archives of a version at once, as the documents of a mirror list them.
+// Catalogue is a [Source] that knows all archives of a version at once, as a mirror does.
 type Catalogue interface {
-	// ListedVersions returns the versions of p, unsorted, or failure.ErrNotFound. It may list versions without archives.
+	// ListedVersions returns the versions of p, unsorted, perhaps without archives, or failure.ErrNotFound.
 	ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error)
 
-	// ListedArchives returns the platforms for which v has an archive, with the stated hashes. If there are none,
-	// the error wraps failure.ErrNotFound.
+	// ListedArchives returns the stated hashes of the archives of v, or an error that wraps failure.ErrNotFound.
 	ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error)
 }
 
-// Verified is a [Source] whose archives need no judgement: they were verified when they were stored, or reading a refused one
-// fails before its last byte. A server sends them regardless of its own policy.
+// Verified is a [Source] whose archives need no judgement: they were verified when they were stored, or reading a
+// refused one fails before its last byte. A server sends them regardless of its own policy.
 type Verified interface {
 	Catalogue
 
-	// IsLocal reports whether the bodies of Open are an [io.Seeker] with a Size, such as a file on this machine. If not, a
-	// server copies each archive to a temporary file, and compares it with the stated hashes.
+	// IsLocal reports whether the bodies of Open are an [io.Seeker] with a Size, such as a file on this machine. If not,
+	// a server copies each archive to a temporary file, and compares it with the stated hashes.
 	IsLocal() bool
 }
 
@@ -67,11 +65,11 @@ type Verified interface {
 //
 //	Unwrap() Source
 //
-// Packages and archives come from the wrapper in any case. Otherwise a wrapper is not called where a T is used, unless
-// it has the methods itself. So one that counts the requests of a server has the methods of Catalogue and of
-// [Lister]. A wrapper that changes which versions, packages, hashes or archives there are has no Unwrap: a server
-// serves the packages of a mirror or a cache behind Unwrap unjudged. Without Unwrap, or if a struct embeds a source in
-// place of the interface [Source], it is a source of its own, which a server asks for each package.
+// Packages and archives come from the wrapper, which is not called for other methods unless it has them. So one that
+// counts the requests of a server has the methods of Catalogue and of [Lister]. A wrapper that changes which versions,
+// packages, hashes or archives there are has no Unwrap: a server serves the packages of a mirror or a cache behind
+// Unwrap unjudged. Without Unwrap, or if a struct embeds a source in place of the interface [Source], it is a source of
+// its own, which a server asks for each package.
 func As[T any](src Source) (t T, ok bool) { return wrap.As[T](src) }
 
 // Body is an archive being fetched. The caller must close it.
@@ -84,8 +82,8 @@ type Body struct {
 	Resumes func() int
 }
 
-// CheckAnswers returns a [Source] that fails if src answers with nil, or with a package that was not
-// requested. The functions of this package do this themselves.
+// CheckAnswers returns a [Source] that fails if src answers with nil, or with a package that was not requested, as the
+// functions of this package do.
 func CheckAnswers(src Source) Source {
 	return checked{src, src}
 }
@@ -150,9 +148,8 @@ func (p *Package) checkIs(wanted addrs.Provider, v addrs.Version, platform addrs
 	return nil
 }
 
-// ShareEvidence returns a [Source] that fetches each SHA256SUMS document and its signature once, for jobs
-// with several packages of a version, as [Hashes] does. It caches up to 8 MiB, for a day, and includes
-// [CheckAnswers].
+// ShareEvidence returns a [Source] that fetches each SHA256SUMS document and its signature once, for jobs with several
+// packages of a version. It caches up to 8 MiB, for a day, and includes [CheckAnswers].
 func ShareEvidence(src Source) Source {
 	return &sharedEvidence{CheckAnswers(src), evidence.Cache{Lifetime: 24 * time.Hour, Bytes: 8 << 20}}
 }

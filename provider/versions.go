@@ -20,20 +20,16 @@ import (
 type Release struct {
 	Version addrs.Version `json:"version"` // canonical
 
-	// Listed is the source's text for Version, if that is not canonical, such as "1.2".
-	Listed string `json:"listed,omitempty"`
+	Listed string `json:"listed,omitempty"` // the source's text for Version, such as "1.2", if that is not canonical
 
-	// Protocols are plugin protocol versions, such as "5.1" or "6"; empty if unknown.
-	Protocols []string `json:"protocols,omitempty"`
+	Protocols []string `json:"protocols,omitempty"` // plugin protocol versions, such as "5.1" or "6"; empty if unknown
 
-	// Platforms are those with a package; empty if unknown.
-	Platforms []addrs.Platform `json:"platforms,omitempty"`
+	Platforms []addrs.Platform `json:"platforms,omitempty"` // those with a package; empty if unknown
 
-	// Discovered is when the registry first saw the version; zero if unknown.
-	Discovered time.Time `json:"discovered,omitzero"`
+	Discovered time.Time `json:"discovered,omitzero"` // when the registry first saw the version; zero if unknown
 }
 
-// Held is a version that a source does not list because it is not old enough.
+// Held is a version that is not listed because it is not old enough.
 type Held struct {
 	Release Release   `json:"release"`        // with the date that counts as Discovered
 	Until   time.Time `json:"until,omitzero"` // when it is old enough; zero if its date is unknown
@@ -43,18 +39,16 @@ type Held struct {
 type Versions struct {
 	Provider addrs.Provider `json:"provider"` // as requested
 
-	// List has each version once, usually newest first. Replace Protocols and Platforms, do not write to
-	// them: they may be shared.
+	// List has each version once, usually newest first. Protocols and Platforms may be shared: replace them, do not
+	// write.
 	List []Release `json:"versions"`
 
-	// Warnings are messages of the source and about its answer, safe to print.
-	Warnings []string `json:"warnings,omitempty"`
+	Warnings []string `json:"warnings,omitempty"` // of the source and about its answer, safe to print
 
-	// Partial reports that versions may be missing in List, for example because a source is at fault or the list was cached.
+	// Partial reports that versions may be missing, for example because a source is at fault or the list was cached.
 	Partial bool `json:"partial,omitempty"`
 
-	// Held are the versions that a [github.com/tofureg/tofureg/cooldown.Providers] holds back.
-	Held []Held `json:"held,omitempty"`
+	Held []Held `json:"held,omitempty"` // by a [github.com/tofureg/tofureg/cooldown.Providers]
 }
 
 // String returns the provider and its versions.
@@ -92,13 +86,9 @@ func (v *Versions) HeldFor(c addrs.ProviderConstraint, need Need, than addrs.Ver
 
 // Need is what a version must support. Unknown platforms and protocols are assumed to fit.
 type Need struct {
-	// Platforms must each have a package. If empty, any fits; [Find] then requires
-	// [addrs.CurrentPlatform].
-	Platforms []addrs.Platform `json:"platforms,omitempty"`
+	Platforms []addrs.Platform `json:"platforms,omitempty"` // each must have a package; if empty, any fits, but [Find] requires [addrs.CurrentPlatform]
 
-	// Protocols allows plugin protocol versions. If zero, it is ">= 5, < 7", as for the
-	// CLIs; ">= 0" allows all.
-	Protocols addrs.ProviderConstraint `json:"protocols,omitzero"`
+	Protocols addrs.ProviderConstraint `json:"protocols,omitzero"` // allowed plugin protocols; if zero, ">= 5, < 7", as for the CLIs; ">= 0" is all
 }
 
 // supported are the plugin protocols of the zero Need.
@@ -106,14 +96,13 @@ var supported = sync.OnceValue(func() addrs.ProviderConstraint {
 	return addrs.MustParseProviderConstraint(">= 5, < 7")
 })
 
-// Newest is [Versions.NewestFor] without a need: it ignores platforms and protocols, as the CLI does.
+// Newest is [Versions.NewestFor] for any platforms and protocols, as the CLI chooses.
 func (v *Versions) Newest(c addrs.ProviderConstraint) (addrs.Version, error) {
 	return v.choose(c, Need{}, nil)
 }
 
-// NewestFor returns the newest version that c allows and that fits need. The error wraps a
-// [*HeldError] if all such versions are held back, otherwise an [*UnavailableError] of kind
-// [failure.ErrNoVersion], ErrNoPlatform or ErrProtocol.
+// NewestFor returns the newest version that c allows and that fits need. The error wraps a [*HeldError] if all such
+// versions are held back, otherwise an [*UnavailableError].
 func (v *Versions) NewestFor(c addrs.ProviderConstraint, need Need) (addrs.Version, error) {
 	return v.choose(c, need, need.matcher())
 }
@@ -130,8 +119,7 @@ func (v *Versions) choose(c addrs.ProviderConstraint, need Need, fits func(*Rele
 	return addrs.Version{}, &failure.Error{Op: "choose a version of", Subject: v.Provider.String(), Err: err}
 }
 
-// Fits returns an [*UnavailableError] in an [*failure.Error] if the package supports none of
-// need.Protocols, or its platform is not among need.Platforms, if any.
+// Fits returns an [*UnavailableError] in an [*failure.Error] if the package does not fit need.
 func (p *Package) Fits(need Need) error {
 	r := Release{Version: p.Version, Protocols: p.Protocols}
 	kind := need.matcher()(&r)
@@ -187,11 +175,8 @@ func (n Need) matcher() func(*Release) error {
 	}
 }
 
-// Find chooses a version of p as [Versions.NewestFor] does and returns its package for
-// need.Platforms[0].
-//
-// The error wraps [failure.ErrNotFound] if src does not know p, or is as of NewestFor, also if the package of the chosen
-// version does not fit: Find tries no other.
+// Find chooses a version of p as [Versions.NewestFor] does and returns its package for need.Platforms[0]. If that does
+// not fit, Find tries no other, and the error is as of NewestFor. It wraps [failure.ErrNotFound] if src does not know p.
 func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderConstraint, need Need) (*Package, error) {
 	if len(need.Platforms) == 0 {
 		need.Platforms = []addrs.Platform{addrs.CurrentPlatform()}
@@ -215,8 +200,7 @@ func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderCon
 	return pkg, nil
 }
 
-// HeldError means that each version that fits is held back until it is old enough. It wraps
-// [failure.ErrNoVersion].
+// HeldError means that each version that fits is not old enough. It wraps [failure.ErrNoVersion].
 type HeldError struct {
 	Provider   addrs.Provider           // as requested
 	Constraint addrs.ProviderConstraint // the allowed versions
@@ -235,20 +219,15 @@ type UnavailableError struct {
 	Constraint addrs.ProviderConstraint // the allowed versions
 	Need       Need                     // as requested
 
-	// Newest is the newest listed release, otherwise the newest prerelease, or zero.
-	Newest addrs.Version
+	Newest addrs.Version // listed release, otherwise prerelease, or zero
 
-	// Allowed is the newest version that Constraint allows, or zero.
-	Allowed   addrs.Version
+	Allowed   addrs.Version    // newest version that Constraint allows, or zero
 	Protocols []string         // of Allowed
 	Platforms []addrs.Platform // of Allowed
 
-	// Fits is the newest release known to fit Need, whatever Constraint is, or zero.
-	Fits addrs.Version
+	Fits addrs.Version // newest release known to fit Need, whatever Constraint is, or zero
 
-	// MayFit, if Fits is zero, is the newest release that fits Need as far as its platforms and
-	// protocols are known, or zero.
-	MayFit addrs.Version
+	MayFit addrs.Version // if Fits is zero, the newest release that fits Need as far as is known, or zero
 
 	// Err is [failure.ErrNoVersion] if Allowed is zero, otherwise ErrNoPlatform or ErrProtocol.
 	Err error
@@ -314,8 +293,8 @@ func (e *UnavailableError) hint() string {
 	return fmt.Sprintf("; the %s %s %s fit", age, other, verb)
 }
 
-// Unavailable returns the error of a [Source] that has no package of a version for a platform, of
-// kind [failure.ErrNoVersion], or ErrNoPlatform if version is listed.
+// Unavailable returns the error of a [Source] that lacks a package: [failure.ErrNoVersion], or ErrNoPlatform if version
+// is listed.
 func (v *Versions) Unavailable(version addrs.Version, platform addrs.Platform) *UnavailableError {
 	need := Need{}
 	if !platform.IsZero() {

@@ -1,5 +1,5 @@
-// Package verify decides whether an archive is the provider package that it claims to be. It uses checksums and
-// OpenPGP signatures, and no network. It is meant for 1.0.
+// Package verify decides whether an archive is the provider package that it claims to be, by checksums and OpenPGP
+// signatures, without requests. It is meant for 1.0.
 //
 //	report, err := verify.Policy{}.Check(ctx, verify.Evidence{
 //		Filename:  "terraform-provider-random_3.6.0_linux_amd64.zip",
@@ -7,12 +7,12 @@
 //		Sums:      sums, Signature: signature, Keys: keys,
 //	}, file, size)
 //
-// The publisher of a version signs a SHA256SUMS document with a line for each archive. The registry serves
-// document and signature and lists the keys: the [evidence]. What a source says without a signature is
-// stated. Lock files and mirrors have [hashes], of archives and of their files.
+// The publisher of a version signs a SHA256SUMS document with a line for each archive. The registry serves both and
+// lists the keys: the [evidence]. What a source says without a signature is stated. Lock files and mirrors have
+// [hashes], of archives and of their files.
 //
-// A signature by a key that the registry lists proves only that document and key come from the
-// same registry. To prove who published a package, set [Policy.Fingerprints].
+// A signature by a listed key proves only that document and key come from the same registry. To prove who published a
+// package, set [Policy.Fingerprints].
 //
 // The method depends on what the caller has:
 //
@@ -26,11 +26,6 @@
 //
 // See https://opentofu.org/docs/internals/provider-registry-protocol/ and
 // https://opentofu.org/docs/language/files/dependency-lock/.
-//
-// # For sources
-//
-// Programs that fetch or serve evidence use [Policy.NeedsEvidence], [Policy.JudgeOffer],
-// [Examination], [CheckedSums] and [Sums].
 //
 // [evidence]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#evidence
 // [hashes]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#hash

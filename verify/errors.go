@@ -4,60 +4,43 @@ import "errors"
 
 // Errors of [Policy] and [CheckSignature]. For others, see [Examination].
 var (
-	// No stated hash could be compared. See [Policy.AllowUnchecked].
-	ErrUnchecked = errors.New("no hash to check the package against")
+	ErrUnchecked = errors.New("no hash to check the package against") // no stated hash could be compared, see [Policy.AllowUnchecked]
 
-	// A hash of the bytes of an archive is stated, and the call did not get one of its scheme. See [Policy.Judge].
-	ErrNotComputed = errors.New("a hash of the archive was not computed")
+	ErrNotComputed = errors.New("a hash of the archive was not computed") // of the scheme of a stated one, see [Policy.Judge]
 
-	// Signature, SHA256SUMS document or keys are missing. Without any hash it is ErrUnchecked, unless a
-	// signature is required. See [Policy.AllowUnsigned].
+	// Signature, SHA256SUMS document or keys are missing; see [Policy.AllowUnsigned]. Without any hash it is
+	// ErrUnchecked, unless a signature is required.
 	ErrUnsigned = errors.New("package is not signed")
 
-	// SHA256SUMS or its signature has no bytes.
-	ErrEmpty = errors.New("document is empty")
+	ErrEmpty = errors.New("document is empty") // SHA256SUMS or its signature has no bytes
 
-	// No key that may sign made the signature.
-	ErrUnknownKey = errors.New("signature by an unknown key")
+	ErrUnknownKey = errors.New("signature by an unknown key") // no key that may sign made the signature
 
-	// The signature is damaged, or of another document.
-	ErrBadSignature = errors.New("bad signature")
+	ErrBadSignature = errors.New("bad signature") // damaged, or of another document
 
-	// The signature has expired, or the key when it signed. See [Policy.AllowExpired] and
-	// [Policy.RequireCurrent].
-	ErrExpired = errors.New("expired signature")
+	ErrExpired = errors.New("expired signature") // or the key when it signed; see [Policy.AllowExpired], [Policy.RequireCurrent]
 
-	// The clock of this machine may be wrong.
-	ErrFuture = errors.New("signature from the future")
+	ErrFuture = errors.New("signature from the future") // the clock of this machine may be wrong
 
-	// The signing key is revoked.
-	ErrRevoked = errors.New("key is revoked")
+	ErrRevoked = errors.New("key is revoked") // the signing key
 
-	// See [Policy.AllowWeak].
-	ErrWeak = errors.New("weak signature algorithm")
+	ErrWeak = errors.New("weak signature algorithm") // see [Policy.AllowWeak]
 
-	// SHA256SUMS has no line for the archive.
-	ErrNotListed = errors.New("not listed in SHA256SUMS")
+	ErrNotListed = errors.New("not listed in SHA256SUMS") // SHA256SUMS has no line for the archive
 
-	// See [Policy.SameRelease].
-	ErrOtherRelease = errors.New("SHA256SUMS lists none of the known archives of this version")
+	ErrOtherRelease = errors.New("SHA256SUMS lists none of the known archives of this version") // see [Policy.SameRelease]
 
-	// The file name does not match [Evidence.Requested] (see [Policy.AllowAnyName]), or is invalid.
-	ErrFilename = errors.New("unexpected file name")
+	ErrFilename = errors.New("unexpected file name") // invalid, or not as [Evidence.Requested], see [Policy.AllowAnyName]
 
-	// The package has no hash in [Policy.Accept]. Also wraps a [*checksum.MismatchError].
-	ErrNotAccepted = errors.New("no accepted hash matches")
+	ErrNotAccepted = errors.New("no accepted hash matches") // by [Policy.Accept]; also wraps a [*checksum.MismatchError]
 
-	// The archive lacks the provenance that [Policy.Provenance] demands.
-	ErrProvenance = errors.New("no accepted provenance")
+	ErrProvenance = errors.New("no accepted provenance") // see [Policy.Provenance]
 
-	// The hashes of the archive itself are needed. See [CheckedSums.JudgeStated].
-	ErrNotStated = errors.New("the stated hashes do not suffice")
+	ErrNotStated = errors.New("the stated hashes do not suffice") // the archive is needed, see [CheckedSums.JudgeStated]
 
-	// A public key cannot be read.
-	ErrBadKey = errors.New("unreadable key")
+	ErrBadKey = errors.New("unreadable key") // a public key cannot be read
 
-	// Fields of the policy contradict each other (see [Policy.Validate]), a fingerprint is invalid, [Policy.Provenance] is
-	// unusable, or a call does not permit a field that is set.
+	// Fields contradict each other (see [Policy.Validate]), a fingerprint is invalid, [Policy.Provenance] is unusable,
+	// or a call does not permit a field that is set.
 	ErrPolicy = errors.New("invalid policy")
 )

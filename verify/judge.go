@@ -15,8 +15,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// JudgeOffer returns the error of an [Examination] if p refuses every archive with this evidence, so that no
-// download is needed. sums and signature say whether the source has these documents; those in ev are ignored.
+// JudgeOffer returns the error of an [Examination] if p refuses every archive with this evidence, so that no download is
+// needed. sums and signature say whether the source has these documents; those in ev are ignored.
 func (p Policy) JudgeOffer(ctx context.Context, ev Evidence, sums, signature bool) error {
 	if err := p.check(); err != nil {
 		return err
@@ -52,12 +52,12 @@ func (p Policy) JudgeOffer(ctx context.Context, ev Evidence, sums, signature boo
 	return p.unchecked(ev)
 }
 
-// An Examination judges a zip archive as its hashes become known: [Policy.Examine] begins it, Archive gets
-// what a [checksum.Digester] has computed, H1 the h1 if it is needed. It must not be used concurrently.
+// An Examination judges a zip archive as its hashes become known: [Policy.Examine] begins it, Archive gets what a
+// [checksum.Digester] has computed, H1 the h1 if it is needed. It must not be used concurrently.
 //
-// The first error is final: all later calls return it. It wraps a [*checksum.MismatchError],
-// [checksum.ErrMismatch] for the size, a variable of this package, or
-// [github.com/tofureg/tofureg/failure.ErrTooLarge]. For an invalid SHA256SUMS it wraps none.
+// All calls after an error return it. It wraps a [*checksum.MismatchError], [checksum.ErrMismatch] for the size, a
+// variable of this package, or [github.com/tofureg/tofureg/failure.ErrTooLarge]. For an invalid SHA256SUMS it wraps
+// none.
 type Examination struct {
 	policy Policy
 	ev     Evidence
@@ -74,9 +74,9 @@ func (p Policy) Examine(ev Evidence) *Examination {
 	return &Examination{policy: p, ev: ev, sums: sync.OnceValues(func() (CheckedSums, error) { return p.CheckSums(ev) })}
 }
 
-// Archive judges by the size and the hashes of the bytes. No other user must be able to change the bytes after they
-// were hashed. After an error, the caller must not inflate the archive. needsH1 reports whether the policy
-// decides by the h1. The error wraps [ErrNotComputed] if d lacks a hash that the evidence states.
+// Archive judges by the size and the hashes of the bytes. No other user must be able to change the bytes after they were
+// hashed. After an error, the caller must not inflate the archive. needsH1 reports whether the h1 decides. The error
+// wraps [ErrNotComputed] if d lacks a hash that the evidence states.
 func (x *Examination) Archive(ctx context.Context, d checksum.Digests) (needsH1 bool, err error) {
 	if x.err != nil {
 		return false, x.err
@@ -90,8 +90,8 @@ func (x *Examination) Archive(ctx context.Context, d checksum.Digests) (needsH1 
 	return x.needsH1, x.err
 }
 
-// H1 judges by both h1 hashes of the archive, which [checksum.H1Zip] returns, and adds them to [Report.Local].
-// It may be called if they are not needed. It must follow Archive.
+// H1 judges by both h1 hashes, which [checksum.H1Zip] returns, and adds them to [Report.Local]. It must follow Archive,
+// and may be called if they are not needed.
 func (x *Examination) H1(ctx context.Context, packed, tree checksum.Hash) error {
 	x.needsH1 = false
 	if _, err := x.Report(); err != nil {
@@ -102,7 +102,7 @@ func (x *Examination) H1(ctx context.Context, packed, tree checksum.Hash) error 
 	return x.err
 }
 
-// Report returns the report on an accepted archive. Without Archive, or an h1 that is needed, the error wraps
+// Report returns the report on an accepted archive. Before Archive, or without an h1 that is needed, the error wraps
 // [ErrUnchecked].
 func (x *Examination) Report() (*Report, error) {
 	switch {
@@ -128,10 +128,8 @@ func (p Policy) needsH1(ev Evidence, of []checksum.Hash) bool {
 	return checksum.HasScheme(ev.Hashes, checksum.SchemeH1) && !slices.ContainsFunc(ev.Hashes, checksum.Hash.OfBytes)
 }
 
-// Check examines the zip archive in the first size bytes of zip. To compare it with known hashes only,
-// set Accept and pass the zero Evidence.
-//
-// The error is that of an [Examination], zip, [checksum.H1Zip] or ctx.
+// Check examines the zip archive in the first size bytes of zip. To compare it with known hashes only, set Accept and
+// pass the zero Evidence. The error is that of an [Examination], zip, [checksum.H1Zip] or ctx.
 func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size int64) (*Report, error) {
 	if limit := p.Limits.Effective().Package; size > limit {
 		return nil, fmt.Errorf("package %q %w: %d bytes, %d are allowed", ev.Filename, failure.ErrTooLarge, size, limit)
@@ -171,14 +169,14 @@ func (p Policy) startSums(ev Evidence) (sums func() (CheckedSums, error), wait f
 }
 
 // Judge decides about an archive by the digests that were computed of it, now or in an earlier call. If d lacks a hash
-// of the bytes that the evidence states, the error wraps [ErrNotComputed]: compute it from the archive. For other errors,
-// see [Examination].
+// of the bytes that the evidence states, the error wraps [ErrNotComputed]: compute it from the archive. For others, see
+// [Examination].
 func (p Policy) Judge(ctx context.Context, ev Evidence, d checksum.Digests) (*Report, error) {
 	return p.judge(ctx, ev, d, func() (CheckedSums, error) { return p.CheckSums(ev) }, archiveAndH1)
 }
 
-// JudgeDirectory decides about an unpacked package by its h1. A directory has no bytes with a zh: Accept, or a stated h1
-// with AllowUnsigned, can accept it, but not where SHA256SUMS is checked. For errors, see [Examination].
+// JudgeDirectory decides about an unpacked package by its h1. Accept, or a stated h1 with AllowUnsigned, can accept it,
+// but not where SHA256SUMS is checked, which has only zh. For errors, see [Examination].
 func (p Policy) JudgeDirectory(ev Evidence, h1 checksum.Hash) (*Report, error) {
 	d := checksum.Digests{Size: -1, Hashes: []checksum.Hash{h1}}
 	ctx := context.Background() // which is for Provenance, and refuses directories unasked
@@ -316,8 +314,8 @@ func (p Policy) unchecked(ev Evidence) error {
 	return fmt.Errorf("%w: %s; set Policy.AllowUnchecked to accept the package", ErrUnchecked, why)
 }
 
-// CheckedSums is a SHA256SUMS document with the policy that checked it. The zero value has no
-// document and the zero policy.
+// CheckedSums is a SHA256SUMS document with the policy that checked it. The zero value has no document and the zero
+// policy.
 type CheckedSums struct {
 	policy Policy
 	doc    *Sums
@@ -330,11 +328,9 @@ func (c CheckedSums) Sums() *Sums { return c.doc }
 // SignedBy returns the verified signature, or nil.
 func (c CheckedSums) SignedBy() *Signature { return c.by }
 
-// CheckSums parses SHA256SUMS and verifies its signature, once for all platforms of a version. It does not
-// check the version: set Evidence.Requested for [CheckedSums.JudgeStated].
-//
-// The result has no document or signature if p needs none ([Policy.NeedsEvidence]), or accepts that they
-// are missing.
+// CheckSums parses SHA256SUMS and verifies its signature, once for all platforms of a version. It does not check the
+// version: set Evidence.Requested for [CheckedSums.JudgeStated]. The result has no document or signature if p needs none
+// ([Policy.NeedsEvidence]), or accepts that they are missing.
 func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 	if err := p.check(); err != nil {
 		return CheckedSums{}, err
@@ -469,11 +465,9 @@ func (c CheckedSums) recordable(ev Evidence, local []checksum.Hash) []checksum.H
 	return checksum.Sorted(h1)
 }
 
-// JudgeStated decides about an archive without reading it, by the hashes that its source states, and
-// the document and policy of c. Report.Local is empty. No value of Report.Trust proves a stated h1;
-// Report.Stated has those that a lock file may record.
-//
-// After [ErrNotStated], [Policy.Check] may accept the archive. After any other error it refuses the archive.
+// JudgeStated decides about an archive without reading it, by the hashes that its source states, and the document and
+// policy of c. Report.Local is empty. No Report.Trust proves a stated h1; Report.Stated has those that a lock file may
+// record. After [ErrNotStated], [Policy.Check] may accept the archive. After any other error it refuses the archive.
 func (c CheckedSums) JudgeStated(ctx context.Context, ev Evidence) (*Report, error) {
 	p := c.policy
 	if c.by == nil && p.checksSums() {

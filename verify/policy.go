@@ -11,24 +11,23 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// A Policy decides which packages are accepted. The zero Policy requires that a listed key
-// signed the SHA256SUMS document, and that the document lists the archive. A Policy is safe for concurrent use.
+// A Policy decides which packages are accepted. The zero Policy requires that a listed key signed the SHA256SUMS
+// document, and that the document lists the archive. A Policy is safe for concurrent use.
 //
-// Every policy refuses a mismatch with the stated size and hashes. Where SHA256SUMS and signature are
-// checked, it also refuses bad signatures, unlisted keys, revoked keys (see [CheckSignature]) and another
-// digest.
+// Every policy refuses a mismatch with the stated size and hashes. Where SHA256SUMS and signature are checked, it also
+// refuses bad signatures, unlisted keys, revoked keys (see [CheckSignature]) and another digest.
 type Policy struct {
-	// Accept holds the hashes from a lock file, for all platforms. If not zero, the package must have one of
-	// them, and SHA256SUMS and signature are checked only with RequireSignature.
+	// Accept holds the hashes from a lock file, for all platforms. If not zero, the package must have one of them, and
+	// SHA256SUMS and signature are checked only with RequireSignature.
 	Accept checksum.Set
 
-	// SameRelease, if not zero, holds known hashes of the version, such as those of a lock file. If SHA256SUMS
-	// is checked, signed or not, and lists none of their zh, the error is [ErrOtherRelease]. A SameRelease
-	// without hashes refuses every package, also if SHA256SUMS is not checked, as at a mirror.
+	// SameRelease, if not zero, holds known hashes of the version. If SHA256SUMS is checked, signed or not, and lists
+	// none of their zh, the error is [ErrOtherRelease]. Without hashes it refuses every package, also at a mirror
+	// without SHA256SUMS.
 	SameRelease checksum.Set
 
-	// RequireSignature requires a valid signature even if a hash is accepted. It contradicts AllowUnsigned
-	// and AllowUnchecked, as Keys and Fingerprints do: see [Policy.Validate].
+	// RequireSignature requires a valid signature even if a hash is accepted. Like Keys and Fingerprints, it contradicts
+	// AllowUnsigned and AllowUnchecked: see [Policy.Validate].
 	RequireSignature bool
 
 	// Keys, if not zero, replaces the keys that the source lists.
@@ -36,47 +35,43 @@ type Policy struct {
 
 	// Fingerprints, if not zero, names the keys that may sign.
 	//
-	// Despite Keys and Fingerprints an accepted hash needs no signature. If one of them has no entry, no key may
-	// sign: [ErrUnsigned]. Without Keys, revocation and expiry are read from the listed copy of the key, which may be old.
+	// Despite Keys and Fingerprints an accepted hash needs no signature. If one of them has no entry, no key may sign:
+	// [ErrUnsigned]. Without Keys, revocation and expiry are read from the listed copy of the key, which may be old.
 	Fingerprints Fingerprints
 
-	// Provenance, if not nil, must name who built the archive, also if a hash is accepted. It refuses
-	// directories, because only the zh of an archive has provenance.
+	// Provenance, if not nil, must name who built the archive, also if a hash is accepted. It refuses directories, which
+	// have no provenance.
 	Provenance Provenance
 
-	// AllowUnsigned accepts stated hashes if SHA256SUMS, its signature or the keys are missing, as at a
-	// mirror, which is then trusted. A document without a signature must still list the archive.
+	// AllowUnsigned accepts stated hashes if SHA256SUMS, its signature or the keys are missing, as at a mirror, which is
+	// then trusted. A document without a signature must still list the archive.
 	AllowUnsigned bool
 
-	// AllowUnchecked includes AllowUnsigned, and accepts a package without a hash to compare, unless its
-	// source states hashes of unknown schemes or of other platforms only ([ErrUnchecked]).
+	// AllowUnchecked includes AllowUnsigned, and accepts a package without a hash to compare, unless its source states
+	// hashes of unknown schemes or of other platforms only ([ErrUnchecked]).
 	AllowUnchecked bool
 
 	// AllowExpired accepts expired signatures, and keys that had expired when they signed.
 	AllowExpired bool
 
-	// RequireCurrent refuses keys that have expired by now, since their holder can backdate signatures. It
-	// contradicts AllowExpired.
+	// RequireCurrent refuses keys that have expired by now, since their holder can backdate signatures. It contradicts
+	// AllowExpired.
 	RequireCurrent bool
 
-	// AllowWeak accepts short RSA keys, DSA keys, SHA-1 and SHA-224. It never accepts MD5 or
-	// RIPEMD-160.
-	AllowWeak bool
+	AllowWeak bool // short RSA keys, DSA keys, SHA-1 and SHA-224, but never MD5 or RIPEMD-160
 
-	// AllowAnyName accepts file names that do not match [Evidence.Requested].
-	AllowAnyName bool
+	AllowAnyName bool // file names that do not match [Evidence.Requested]
 
-	// DropStated leaves [Report.Stated] empty, as Terraform does, and OpenTofu if
-	// OPENTOFU_ENFORCE_GPG_VALIDATION is "true". It is also empty with Accept, SameRelease,
-	// Keys or Fingerprints.
+	// DropStated leaves [Report.Stated] empty, as Terraform does, and OpenTofu if OPENTOFU_ENFORCE_GPG_VALIDATION is
+	// "true". It is also empty with Accept, SameRelease, Keys or Fingerprints.
 	DropStated bool
 
 	Limits checksum.Limits  // of [Policy.Check] and of downloads
 	Now    func() time.Time // clock for expiry, safe for concurrent use; if nil, [time.Now]
 }
 
-// KeySet is a rule: one of these keys must sign. A key in it that cannot be read is [ErrBadKey], also if another
-// one signed. The zero KeySet disables the check.
+// KeySet is a rule: one of these keys must sign. A key in it that cannot be read is [ErrBadKey], also if another one
+// signed. The zero KeySet disables the check.
 type KeySet struct {
 	keys []Key
 	rule bool
@@ -98,9 +93,9 @@ type Fingerprints struct {
 	rule      bool
 }
 
-// ParseFingerprints parses the fingerprints of primary keys or signing subkeys: 40 hex digits each, or 64 for
-// version 6, also with spaces, lower case and 0x. The error for other text, such as a key ID, wraps [ErrPolicy].
-// Without any text, no key may sign.
+// ParseFingerprints parses fingerprints of primary keys or signing subkeys: 40 hex digits each, or 64 for version 6,
+// also with spaces, lower case and 0x. The error for other text, such as a key ID, wraps [ErrPolicy]. Without any text,
+// no key may sign.
 func ParseFingerprints(texts ...string) (Fingerprints, error) {
 	f := Fingerprints{rule: true}
 	for _, text := range texts {
@@ -170,39 +165,33 @@ func (p Policy) now() time.Time {
 
 // Evidence holds the evidence that a source has for a package, and what the source states.
 type Evidence struct {
-	// Filename is the name of the archive in SHA256SUMS. It is needed where Sums is checked.
-	Filename string `json:"filename,omitempty"`
+	Filename string `json:"filename,omitempty"` // name of the archive in SHA256SUMS; needed where Sums is checked
 
 	Size int64 `json:"size,omitempty"` // stated, in bytes; if zero or less, none
 
-	// Hashes are the stated hashes of this archive. Of each scheme, one must match.
-	Hashes []checksum.Hash `json:"hashes,omitempty"`
+	Hashes []checksum.Hash `json:"hashes,omitempty"` // stated hashes of this archive; of each scheme, one must match
 
-	// OthersStated says that the source states hashes for other platforms; see [Policy.AllowUnchecked].
-	OthersStated bool `json:"others_stated,omitempty"`
+	OthersStated bool `json:"others_stated,omitempty"` // hashes are stated for other platforms, see [Policy.AllowUnchecked]
 
-	// Packages are the hashes that registry.opentofu.org states, a list for each platform. Other sources
-	// must leave it empty, because the CLI records stated hashes of that registry only.
+	// Packages are the hashes that registry.opentofu.org states, a list for each platform. Other sources must leave it
+	// empty: the CLI records stated hashes of that registry only.
 	Packages [][]checksum.Hash `json:"packages,omitempty"`
 
-	// Sums is the SHA256SUMS document, Signature its detached signature. Nil means that the source names
-	// none; an empty slice is [ErrEmpty].
+	// Sums is the SHA256SUMS document, Signature its detached signature. Nil means that the source names none; an empty
+	// slice is [ErrEmpty].
 	Sums         []byte   `json:"sums,omitzero"`
 	Signature    []byte   `json:"signature,omitzero"`
 	Attestations []string `json:"attestations,omitempty"` // Sigstore bundles in JSON, for [Policy.Provenance]
 
-	// AttestationError says why there are no Attestations, for policies that demand them.
-	AttestationError error `json:"-"`
+	AttestationError error `json:"-"` // why there are no Attestations, for policies that demand them
 
-	// Keys are those that the source lists.
-	Keys []Key `json:"keys,omitempty"`
+	Keys []Key `json:"keys,omitempty"` // that the source lists
 
-	// MustBeSigned overrides AllowUnsigned and AllowUnchecked, unless Accept decides.
-	MustBeSigned bool `json:"must_be_signed,omitempty"`
+	MustBeSigned bool `json:"must_be_signed,omitempty"` // overrides AllowUnsigned and AllowUnchecked, unless Accept decides
 
-	// Requested is the requested package as "TYPE_VERSION_OS_ARCH". Filename must be Requested and ".zip",
-	// optionally after "terraform-provider-" or "opentofu-provider-", with TYPE in any case, and "v"
-	// before VERSION or not. If empty, the source can send another package of the publisher.
+	// Requested is the requested package as "TYPE_VERSION_OS_ARCH". Filename must be Requested and ".zip", optionally
+	// after "terraform-provider-" or "opentofu-provider-", with TYPE in any case, and "v" before VERSION or not. If
+	// empty, the source can send another package of the publisher.
 	Requested string `json:"requested,omitempty"`
 }
 

@@ -9,11 +9,12 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Provenance decides who built an archive, without requests. It is safe for concurrent use. The module contrib/attest has one.
+// Provenance decides who built an archive, without requests, as the module contrib/attest does. It is safe for
+// concurrent use.
 type Provenance interface {
-	// Builder returns who built the archive with this zh according to ev.Attestations, or an error if that is
-	// unknown or not permitted. If it needs ev.Sums, which is nil, the error wraps [ErrNotStated]; if it cannot
-	// judge at all, the error wraps [ErrPolicy], and no package lacks provenance. It ends soon after ctx.
+	// Builder returns who built the archive with this zh according to ev.Attestations, or an error if that is unknown or
+	// not permitted. If it needs ev.Sums, which is nil, the error wraps [ErrNotStated]; if it cannot judge at all,
+	// [ErrPolicy], and no package lacks provenance. It ends soon after ctx.
 	Builder(ctx context.Context, ev Evidence, zh checksum.Hash) (Build, error)
 }
 

@@ -9,11 +9,10 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Trust is why a package was accepted. Accepted and Signed are not ordered by strength. To
-// require a signature, set [Policy.RequireSignature].
+// Trust is why a package was accepted: of several reasons, the last one. Accepted and Signed are not ordered by
+// strength. To require a signature, set [Policy.RequireSignature].
 type Trust int
 
-// If several reasons apply, the report has the last one.
 const (
 	Unchecked Trust = iota // no hash was compared
 	Checked                // the hashes that the source states match
@@ -55,18 +54,18 @@ type Report struct {
 	Local    []checksum.Hash `json:"local,omitempty"`     // computed from the package
 	Sums     *Sums           `json:"sums,omitempty"`      // checked SHA256SUMS document, signed or not, or nil
 
-	// Stated are the h1 in [Evidence.Packages] whose zh is signed, so that a lock file may record them for
-	// other platforms, and after [CheckedSums.JudgeStated] for this one. See [Policy.DropStated].
+	// Stated are the h1 in [Evidence.Packages] whose zh is signed, so that a lock file may record them for other
+	// platforms, and after [CheckedSums.JudgeStated] for this one. See [Policy.DropStated].
 	Stated []checksum.Hash `json:"stated,omitempty"`
 
-	// Believed is when package [github.com/tofureg/tofureg/provider/install] computed the h1 in Local, if it
-	// did so before this call. Otherwise it is zero.
+	// Believed is when package [github.com/tofureg/tofureg/provider/install] computed the h1 in Local, if it did so
+	// before this call, otherwise zero.
 	Believed time.Time `json:"believed,omitzero"`
 }
 
-// Recordable returns what a lock file may record for a new version: Local, the zh of each file in Sums if
-// SignedBy is not nil, and Stated. For a nil Report it returns nil. For a locked version, record only
-// Local: an attacker who controls the registry can sign and state any hashes.
+// Recordable returns what a lock file may record for a new version: Local, the zh of each file in Sums if SignedBy is
+// not nil, and Stated. A nil Report has none. For a locked version, record only Local: an attacker who controls the
+// registry can sign and state any hashes.
 func (r *Report) Recordable() []checksum.Hash {
 	if r == nil {
 		return nil

@@ -12,9 +12,8 @@ import (
 
 // A Signature is a verified signature and the key that made it.
 type Signature struct {
-	// KeyID and Fingerprint are of the primary key, in upper-case hex.
-	KeyID       string `json:"key_id"`
-	Fingerprint string `json:"fingerprint"`
+	KeyID       string `json:"key_id"`           // of the primary key, in upper-case hex, as Fingerprint
+	Fingerprint string `json:"fingerprint"`      // of the primary key
 	Subkey      string `json:"subkey,omitempty"` // fingerprint of the subkey that signed, if any
 
 	UserID    string    `json:"user_id,omitempty"` // name in the key, not verified
@@ -25,11 +24,9 @@ type Signature struct {
 	Pinned     bool `json:"pinned,omitempty"`      // [Policy.Keys] or [Policy.Fingerprints] names the key
 	KeyExpired bool `json:"key_expired,omitempty"` // after it signed
 
-	// KeyExpires is when the key that signed, or its primary key, expires. It is zero if neither does.
-	KeyExpires time.Time `json:"key_expires,omitzero"`
+	KeyExpires time.Time `json:"key_expires,omitzero"` // when the key that signed, or its primary key, expires; zero if neither does
 
-	// KeyRetired reports that the owner retired or replaced the key after Created.
-	KeyRetired bool `json:"key_retired,omitempty"`
+	KeyRetired bool `json:"key_retired,omitempty"` // the owner retired or replaced the key after Created
 
 	Expired bool `json:"expired,omitempty"` // accepted by Policy.AllowExpired
 	Weak    bool `json:"weak,omitempty"`    // accepted by Policy.AllowWeak
@@ -46,11 +43,11 @@ func (s *Signature) String() string {
 	return "key " + s.KeyID + ", which the source lists"
 }
 
-// CheckSignature verifies that sig, binary or armored, is a detached OpenPGP signature of doc by one of
-// keys, at the time at; the zero time means now. Of several signatures, one valid one suffices.
+// CheckSignature verifies that sig, binary or armored, is a detached OpenPGP signature of doc by one of keys, at the
+// time at; the zero time means now. Of several signatures, one valid one suffices.
 //
-// RSA, ECDSA, EdDSA, ML-DSA and SLH-DSA keys and their bound signing subkeys are supported. The key
-// must have been valid when it signed, according to its newest self-signature. The error wraps
+// RSA, ECDSA, EdDSA, ML-DSA and SLH-DSA keys and their bound signing subkeys are supported. The key must have been valid
+// when it signed, according to its newest self-signature; revocations by other keys are ignored. The error wraps
 //
 //   - [ErrExpired] if the signature has expired, or the key had when it signed
 //   - [ErrFuture] if the signature is dated more than five minutes after at
@@ -65,8 +62,7 @@ func (s *Signature) String() string {
 //     count up to 40 times
 //   - [ErrBadSignature] otherwise
 //
-// If several signatures and keys fail, the error is that of the one that came closest to success. Revocations
-// by other keys are ignored.
+// If several signatures and keys fail, the error is that of the one that came closest to success.
 func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, error) {
 	if at.IsZero() {
 		at = time.Now()

@@ -26,21 +26,19 @@ const (
 // maxSumsLines is the maximum number of lines of a SHA256SUMS document.
 const maxSumsLines = 10_000
 
-// Sums is a parsed SHA256SUMS document: the digests of archives and other files of a
-// provider version.
+// Sums is a parsed SHA256SUMS document: digests of archives and other files of a version.
 type Sums struct {
 	names  []string                   // in the order of the document
 	hashes map[string][]checksum.Hash // one of each scheme
 }
 
-// ParseSums parses a SHA256SUMS document. As for both CLIs, the first word of a line is a digest of 64 hex digits in either
-// case, and the second is the name of a file. White space separates words, and later words are ignored. So are
-// blank lines, comments that start with #, BSD lines, and digests of other lengths.
+// ParseSums parses a SHA256SUMS document. As for both CLIs, the first word of a line is a digest of 64 hex digits in
+// either case, and the second is the name of a file. Later words are ignored, and so are blank lines, comments that
+// start with #, BSD lines, and digests of other lengths.
 //
-// ParseSums is stricter than the CLIs, which ignore every other line and choose the first of two digests of a name. It
-// returns an error, so that other texts that a publisher signs, such as commits and mails, are not read as SHA256SUMS.
-// Names must be UTF-8 without control characters. It also reads an asterisk before a name and a byte order mark
-// before the first line.
+// Any other line is an error, and so are two digests of a name. The CLIs ignore these, so they could read other texts
+// that a publisher signs, such as commits and mails. Names must be UTF-8 without control characters. An asterisk before
+// a name and a byte order mark before the first line are ignored.
 //
 // The error wraps [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond [MaxSums] bytes or 10,000 lines.
 func ParseSums(doc []byte) (*Sums, error) {
@@ -111,7 +109,7 @@ func (s *Sums) add(line []byte) string {
 	return ""
 }
 
-// Lookup returns the digest of the file as a zh. name is as in the document.
+// Lookup returns the zh of the file with this name in the document.
 func (s *Sums) Lookup(name string) (checksum.Hash, bool) {
 	for _, h := range s.hashes[name] {
 		if h.Scheme() == checksum.SchemeZH {

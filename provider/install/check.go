@@ -16,20 +16,18 @@ import (
 
 // EntryCheck is the result of [CheckEntry].
 type EntryCheck struct {
-	// SignedBy is the verified signature. If the policy accepts that there is none, it is nil and all
-	// hashes are Unknown.
+	// SignedBy is nil if the policy accepts that there is no signature. All hashes are then Unknown.
 	SignedBy *verify.Signature `json:"signed_by,omitempty"`
 
 	Listed   []checksum.Hash `json:"listed,omitempty"`   // locked zh that the signed document lists
 	Unlisted []checksum.Hash `json:"unlisted,omitempty"` // locked zh that it does not list
 
-	// Unknown are locked hashes that no signature covers, such as h1. A package needs only one locked
-	// hash, so these count. To compute them, [Installer.Lock] the provider in an empty File.
+	// Unknown are locked hashes that no signature covers, such as h1. Each of them alone admits a package. To compute
+	// them, [Installer.Lock] the provider in an empty File.
 	Unknown []checksum.Hash `json:"unknown,omitempty"`
 }
 
-// String returns "unlisted" if the document lacks a locked zh, "listed" if it lists all, and "unknown"
-// if no hash could be looked up.
+// String returns "unlisted" if the document lacks a locked zh, "listed" if it lists all, and "unknown" if there is none.
 func (c *EntryCheck) String() string {
 	switch {
 	case len(c.Unlisted) > 0:
@@ -40,12 +38,12 @@ func (c *EntryCheck) String() string {
 	return "unknown"
 }
 
-// CheckEntry verifies the SHA256SUMS document of a locked version by policy, which must not set Accept and
-// SameRelease ([verify.ErrPolicy]), and looks up the locked hashes in it. It downloads no archive. The
-// document is that of the package for this platform, otherwise for the first listed one.
+// CheckEntry verifies the SHA256SUMS document of a locked version by policy, which must not set Accept and SameRelease
+// ([verify.ErrPolicy]), and looks up the locked hashes in it. It downloads no archive. The document is that of the
+// package for this platform, otherwise for the first listed one.
 //
-// The error wraps for example [verify.ErrUnsigned], [verify.ErrUnknownKey] if none of the keys that may
-// sign has signed, [lockfile.ErrUnreadable], or [failure.ErrNoVersion].
+// The error wraps for example [verify.ErrUnsigned], [verify.ErrUnknownKey], [lockfile.ErrUnreadable], or
+// [failure.ErrNoVersion].
 func CheckEntry(ctx context.Context, src provider.Source, e lockfile.Entry, policy verify.Policy) (*EntryCheck, error) {
 	c, err := checkEntry(ctx, src, e, policy)
 	return c, failure.Wrap("check the lock of", subject(e.Provider, e.Version, addrs.Platform{}), err)

@@ -32,9 +32,9 @@ type Dir struct {
 	// Path is the directory, or a symbolic link to it. It is required. Install and Place create it.
 	Path string
 
-	// Stamps, if not empty, is a directory where Install and Ensure keep the h1 of packages for later
-	// processes. It is created if missing. Files that other users can access are ignored. An [Installer]
-	// with a Cache uses only the Stamps of the Cache.
+	// Stamps, if not empty, is a directory where Install and Ensure keep the h1 of packages for later processes. It is
+	// created if missing. Files that other users can access are ignored. An [Installer] with a Cache uses only the
+	// Stamps of the Cache.
 	Stamps string
 
 	known stamp.Memory
@@ -42,12 +42,13 @@ type Dir struct {
 
 // Package is a package in a [Dir].
 type Package struct {
-	Provider addrs.Provider `json:"provider"` // of the package
-	Version  addrs.Version  `json:"version"`  // of the package
-	Platform addrs.Platform `json:"platform"` // of the package
+	// Of the package.
+	Provider addrs.Provider `json:"provider"`
+	Version  addrs.Version  `json:"version"`
+	Platform addrs.Platform `json:"platform"`
 
-	Dir  string `json:"dir"`            // absolute path of the directory with the content, or of a symbolic link to it
-	Link string `json:"link,omitempty"` // text of the link if Dir is one, otherwise empty
+	Dir  string `json:"dir"`            // absolute path of the content, or of a symbolic link to it
+	Link string `json:"link,omitempty"` // text of the link if Dir is one
 }
 
 // String returns provider, version and platform.
@@ -62,8 +63,8 @@ func subject(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
 	return (&provider.Package{Provider: p, Version: v, Platform: on}).String()
 }
 
-// Executable returns the absolute path of the provider's program: a file terraform-provider-TYPE, perhaps
-// followed by _ or a dot and more. If there is none, the error wraps [fs.ErrNotExist].
+// Executable returns the absolute path of the program: a file terraform-provider-TYPE, perhaps followed by _ or a dot
+// and more. If there is none, the error wraps [fs.ErrNotExist].
 func (p *Package) Executable() (string, error) {
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
@@ -107,15 +108,15 @@ func (p *Package) h1(ctx context.Context, known *Dir, stamps bool) (h1 checksum.
 type Installed struct {
 	Package
 
-	// Report says why the content is trusted. Its Local has the h1 of the directory, and after a download
-	// the zh and h1 of the archive.
+	// Report says why the content is trusted. Its Local has the h1 of the directory, and after a download the zh and h1
+	// of the archive.
 	Report *verify.Report `json:"report"`
 
 	Reused  bool  `json:"reused,omitempty"`  // the content was installed before, even if it was downloaded again
 	Fetched int64 `json:"fetched,omitempty"` // bytes that the call downloaded
 }
 
-// PathOf returns the path of the package below d.Path, installed or not. It is "" if p, v or on is zero.
+// PathOf returns the path of the package, installed or not, or "" if p, v or on is zero.
 func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
 	name := nameOf(p, v, on)
 	if name == "" {
@@ -125,8 +126,8 @@ func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) strin
 }
 
 // Get returns a package if it is installed, without reading its content. Otherwise the error wraps
-// [failure.ErrNotFound]. It wraps [checksum.ErrIrregular] if a directory between d.Path and the package
-// is a symbolic link.
+// [failure.ErrNotFound]. It wraps [checksum.ErrIrregular] if a directory between d.Path and the package is a symbolic
+// link.
 func (d *Dir) Get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Package, error) {
 	pkg, err := d.get(p, v, on)
 	return pkg, failure.Wrap("find", subject(p, v, on), err)
@@ -148,9 +149,9 @@ func (d *Dir) get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Packag
 	return at.installed()
 }
 
-// Lookup returns an installed package if its content has one of the accepted hashes, for example those of
-// a lock file. It takes no lock and writes nothing. Only an h1 can match: if accept has one, Lookup always
-// hashes the content. Otherwise, as with the zero Set, it accepts no package.
+// Lookup returns an installed package if its content has one of the accepted hashes, for example those of a lock file.
+// It takes no lock and writes nothing. If accept has an h1, it always hashes the content; otherwise, as with the zero
+// Set, it accepts no package.
 //
 // The error is one of [Dir.Get], or wraps [checksum.ErrIrregular] for links or devices in the package, or
 // [verify.ErrNotAccepted] for other content.
@@ -180,8 +181,8 @@ func (d *Dir) lookUp(ctx context.Context, known *Dir, p addrs.Provider, v addrs.
 	return &Installed{Package: *pkg, Report: report, Reused: true}, nil
 }
 
-// All yields the packages in the directory, sorted by path, unverified. It ignores names that Install does
-// not use, and symbolic links except to a package. After an error it continues.
+// All yields the packages, sorted by path, unverified. It ignores names that Install does not use, and symbolic links
+// except to a package. After an error it continues.
 func (d *Dir) All() iter.Seq2[*Package, error] { return d.all(context.Background()) }
 
 // all is All until ctx ends. Then it yields its error.
@@ -241,11 +242,9 @@ func walk(ctx context.Context, root *os.Root, dir string, levels int, found func
 	return true
 }
 
-// Prune removes the packages for which keep returns false, and returns them. If keep is nil, it removes
-// none. It also clears staging directories of dead processes. Lock files, empty directories and targets of
-// symbolic links stay. The error joins all failures.
-//
-// Call Prune while no CLI uses the directory.
+// Prune removes the packages for which keep returns false, and returns them. If keep is nil, it removes none. It also
+// clears staging directories of dead processes. Lock files, empty directories and targets of symbolic links stay. The
+// error joins all failures. Call Prune while no CLI uses the directory.
 func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, error) {
 	root, err := d.open()
 	if errors.Is(err, fs.ErrNotExist) {

@@ -23,30 +23,28 @@ type Options struct {
 	// Progress, if not nil, is called for each step. Calls never overlap.
 	Progress func(progress.Event)
 
-	// Copy copies the package if pkg.Dir is set. If false, it is linked if the system permits.
-	Copy bool
+	Copy bool // if pkg.Dir is set, copies the package; if false, it is linked if the system permits
 
-	// Sync writes the package to the disk before it gets its name. If false, a power failure can leave a
-	// damaged package, which an h1 reveals.
+	// Sync writes the package to the disk before it gets its name. If false, a power failure can leave a damaged
+	// package, which an h1 reveals.
 	Sync bool
 }
 
 // Install makes sure that pkg is in the directory with content that o.Policy accepts.
 //
-// An installed package stays if the policy accepts its h1: one in [verify.Policy].Accept, or with
-// AllowUnsigned one that a source without SHA256SUMS states. Otherwise, and always with the zero policy,
-// Install downloads, verifies and unpacks the archive. It replaces other content or a symbolic link, not
-// the target of the link. Files get the mode 0755 or 0644, less the umask. If Install fails, the installed
-// package stays.
+// An installed package stays if the policy accepts its h1: one in [verify.Policy].Accept, or with AllowUnsigned one that
+// a source without SHA256SUMS states. Otherwise, and always with the zero policy, Install downloads, verifies and
+// unpacks the archive. It replaces other content or a symbolic link, not the target of the link. Files get the mode 0755
+// or 0644, less the umask. If Install fails, the installed package stays.
 //
-// Errors are as of [provider.Download] and [Dir.Get]. They also wrap [failure.ErrArchive] for an archive that is
-// damaged or must not be unpacked, and [checksum.ErrIrregular] for links or devices in pkg.Dir.
+// Calls for the same package, in any process, take turns ([progress.Waiting]). On Unix, a call that has waited reuses a
+// download of the same user if its own policy accepts it.
 //
-// Calls for the same package, in any process, take turns ([progress.Waiting]). On Unix, a call that
-// has waited reuses a download of the same user if its own policy accepts it.
+// If pkg.Dir is set, Install links or copies this directory, and src may be nil. The policy must have Accept or
+// AllowUnchecked.
 //
-// If pkg.Dir is set, Install links or copies this directory, and src may be nil. The policy must have
-// Accept or AllowUnchecked.
+// Errors are as of [provider.Download] and [Dir.Get]. They also wrap [failure.ErrArchive] for an archive that is damaged
+// or must not be unpacked, and [checksum.ErrIrregular] for links or devices in pkg.Dir.
 func (d *Dir) Install(ctx context.Context, src provider.Opener, pkg *provider.Package, o Options) (*Installed, error) {
 	i := &installation{dir: d, src: src, pkg: pkg, o: o}
 	done, err := i.run(ctx)

@@ -18,29 +18,26 @@ type Requirements map[addrs.Provider]addrs.ProviderConstraint
 // An Installer installs providers and updates the lock file. Once its fields are set, its methods may be called
 // concurrently.
 type Installer struct {
-	// Source provides packages. If nil, the locked versions must be in Dir or Cache; others fail with
-	// [failure.ErrOffline].
+	// Source provides packages. If nil, the locked versions must be in Dir or Cache, or fail with [failure.ErrOffline].
 	Source provider.Source
 
-	// Dir is the directory to install in. Ensure and Plan require it.
-	Dir *Dir
+	Dir *Dir // to install in; Ensure and Plan require it
 
-	// Cache, if not nil, is a directory shared with other projects. Packages are installed there, then
-	// placed in Dir.
+	// Cache, if not nil, is shared with other projects. Packages are installed there, then placed in Dir.
 	Cache *Dir
 
-	// TrustCache accepts a package in Cache unverified if the lock file has no hashes of the selected
-	// version, and [verify.Policy.Demands] is false for Policy. The lock file gains its h1. The CLI's
-	// setting is plugin_cache_may_break_dependency_lock_file.
+	// TrustCache accepts a package in Cache unverified if the lock file has no hashes of the selected version, and
+	// [verify.Policy.Demands] is false for Policy. The lock file gains its h1. The CLI's setting is
+	// plugin_cache_may_break_dependency_lock_file.
 	TrustCache bool
 
-	// Copy copies packages of Cache and unpacked packages of Source into Dir; existing links stay.
-	// If false, Dir gets symbolic links if the system permits.
+	// Copy copies packages of Cache and unpacked packages of Source into Dir; existing links stay. If false, Dir gets
+	// symbolic links if the system permits.
 	Copy bool
 
-	// Policy returns the policy for a provider. Locked hashes of the selected version replace the Accept of the policy. With RequireSignature or
-	// Provenance each call of Ensure downloads the archive. See [provider.HashOptions].Locked for packages
-	// of LockPlatforms.
+	// Policy returns the policy for a provider. Locked hashes of the selected version replace its Accept; for
+	// LockPlatforms, see [provider.HashOptions].Locked. With RequireSignature or Provenance each call of Ensure
+	// downloads the archive.
 	Policy provider.Policies
 
 	Platform  addrs.Platform           // to install for; if zero, that of this program
@@ -48,96 +45,90 @@ type Installer struct {
 
 	// LockPlatforms are further platforms whose hashes the lock file should have.
 	//
-	// A lock file does not say which platform a hash is for. If there is an h1 for as many archives as
-	// platforms, including Platform, Ensure hashes nothing, otherwise all. After replacing one platform by
-	// another, delete the entry from the lock file.
+	// A lock file does not say which platform a hash is for. If there is an h1 for as many archives as platforms,
+	// including Platform, Ensure hashes nothing, otherwise all. After replacing one platform by another, delete the
+	// entry.
 	LockPlatforms []addrs.Platform
 
-	// Stated makes an h1 in [verify.Report.Stated] replace the download for a platform of LockPlatforms,
-	// at registry.opentofu.org only, unless the lock file has hashes of the version. If false, a new entry
-	// has these h1 too, unless [verify.Policy.DropStated] is set, but beside computed ones.
+	// Stated lets an h1 in [verify.Report.Stated] replace the download for a platform of LockPlatforms, at
+	// registry.opentofu.org only, unless the lock file has hashes of the version. If false, a new entry has these h1
+	// too, unless [verify.Policy.DropStated] is set, but beside computed ones.
 	Stated bool
 
-	// Upgrade selects new versions instead of the locked ones.
-	Upgrade bool
+	Upgrade bool // selects new versions instead of the locked ones
 
-	// DevOverrides are directories with packages under development. Their providers are not
-	// resolved, hashed or installed, and keep their entries in the lock file.
+	// DevOverrides are directories with packages under development. Their providers are not resolved, hashed or
+	// installed, and keep their entries in the lock file.
 	DevOverrides map[addrs.Provider]string
 
-	// Reattached are providers that run already, as TF_REATTACH_PROVIDERS lists them. They are treated like
-	// those in DevOverrides, but have no directory.
+	// Reattached are providers that run already, as TF_REATTACH_PROVIDERS lists them. They are treated like those in
+	// DevOverrides, but have no directory.
 	Reattached []addrs.Provider
 
 	// Approve, if not nil, is called once for each provider when its version is selected, before a package is downloaded
-	// or placed, also for locked and cached ones. Calls may be concurrent. The Selection has what is known then: From is
-	// empty for a package that would be downloaded. If Approve returns an error, the provider fails with a
-	// [failure.RefusedError]. It is not called for overridden, reattached and built-in providers.
+	// or placed, also for locked and cached ones, but not for overridden, reattached and built-in providers. Calls may
+	// be concurrent. From is empty for a package that would be downloaded. If Approve returns an error, the provider
+	// fails with a [failure.RefusedError].
 	Approve func(ctx context.Context, s Selection) error
 
-	// Store, if not nil, stores computed hashes of archives, which replace downloads for LockPlatforms.
-	Store provider.HashStore
+	Store provider.HashStore // if not nil, stores hashes of archives, which replace downloads for LockPlatforms
 
 	TempDir  string // for archives of LockPlatforms; if empty, [os.TempDir]
 	Parallel int    // maximum number of packages in progress; if 0 or less, 32
 
 	// Progress, if not nil, is called for each step. Calls never overlap. The last event of a provider is
-	// [progress.Installed], also for a reused package, or [progress.Failed]. After Plan, and of overridden
-	// and built-in providers, there is only progress.Failed.
+	// [progress.Installed], also for a reused package, or [progress.Failed]. After Plan, and of overridden and built-in
+	// providers, there is only progress.Failed.
 	Progress func(progress.Event)
 }
 
 const defaultParallel = 32
 
-// Ensure installs the required providers and returns the selections with an updated copy of lock,
-// which the caller saves. A nil lock is empty.
+// Ensure installs the required providers and returns the selections with an updated copy of lock, which the caller
+// saves. A nil lock is empty.
 //
-// Ensure keeps a locked version. Without one, or with Upgrade, it selects the newest version that the
-// constraint allows and that has a package for Platform. It uses a package in Dir, or else in Cache, with
-// a locked h1. Otherwise it calls [Dir.Install] for Cache or, without one, Dir.
-// terraform.io/builtin/terraform needs no work and must have no constraint.
+// Ensure keeps a locked version. Without one, or with Upgrade, it selects the newest version that the constraint allows
+// and that has a package for Platform. It uses a package in Dir, or else in Cache, with a locked h1. Otherwise it calls
+// [Dir.Install] for Cache or, without one, Dir. terraform.io/builtin/terraform needs no work and must have no
+// constraint.
 //
-// A failure of one provider does not stop the others. The error joins the failures. Each wraps a
-// [*failure.Error], and for example a [*LockedError], a [*lockfile.NotLockedError], [failure.ErrOffline]
-// or an error of package [verify].
-//
-// The result is valid beside an error. A provider that failed has [Selection].Err and keeps its old entry. If
-// only platforms of LockPlatforms failed, it has a new entry, perhaps with signed or stated hashes of them.
+// A failure of one provider does not stop the others. The error joins the failures. Each wraps a [*failure.Error], and
+// for example a [*LockedError], a [*lockfile.NotLockedError], [failure.ErrOffline] or an error of package [verify]. The
+// result is valid beside an error: a provider that failed has [Selection].Err and keeps its old entry. If only platforms
+// of LockPlatforms failed, it has a new entry, perhaps with signed or stated hashes of them.
 func (in *Installer) Ensure(ctx context.Context, want Requirements, lock *lockfile.File) (*Result, error) {
 	return in.run(ctx, want, lock, installing)
 }
 
-// Plan returns what Ensure would do, as far as is known without downloading packages or changing their
-// directories. Do not save its lock: it lacks hashes.
+// Plan returns what Ensure would do, as far as is known without downloading packages or changing their directories. Do
+// not save its lock: it lacks hashes.
 func (in *Installer) Plan(ctx context.Context, want Requirements, lock *lockfile.File) (*Result, error) {
 	return in.run(ctx, want, lock, planning)
 }
 
 // Lock selects versions as Ensure does, and records the hashes of their packages for LockPlatforms in a copy of lock;
 // nil is empty. It installs nothing, ignores Dir, Cache, Platform, DevOverrides and Reattached, and keeps the entries of
-// other providers. If LockPlatforms is empty, it locks the platforms that Source lists; network mirrors list none, which is
-// an error.
+// other providers. If LockPlatforms is empty, it locks the platforms that Source lists; network mirrors list none, which
+// is an error.
 //
-// A new version must have a package for each platform. The policy decides about its packages, and its
-// entry gets what [verify.Report.Recordable] returns. If lock has hashes of the selected version, packages
-// are judged as with [provider.HashOptions].Locked, and the entry gains computed hashes only. If the locked
-// hashes are all h1, the archive for one of the platforms must have one.
+// A new version must have a package for each platform that the policy accepts, and its entry gets what
+// [verify.Report.Recordable] returns. If lock has hashes of the selected version, packages are judged as with
+// [provider.HashOptions].Locked, and the entry gains computed hashes only. If the locked hashes are all h1, the archive
+// for one of the platforms must have one.
 //
-// The result, also beside an error, is like that of Ensure, without paths, with a report for each provider
-// and platform. The last events are a [progress.Hashed] for each locked package, and an [progress.Failed] for a
-// provider that fails.
+// The result, also beside an error, is like that of Ensure, without paths, with a report for each provider and platform.
+// The last events are a [progress.Hashed] for each locked package, and a [progress.Failed] for a provider that fails.
 func (in *Installer) Lock(ctx context.Context, want Requirements, lock *lockfile.File) (*Result, error) {
 	return in.run(ctx, want, lock, locking)
 }
 
 // Result is the result of [Installer.Ensure], [Installer.Plan] or [Installer.Lock].
 type Result struct {
-	// Selections has one element for each required provider, sorted by provider.
-	Selections []Selection `json:"selections"`
+	Selections []Selection `json:"selections"` // for each required provider, sorted by provider
 
-	// Lock is the updated lock file, never nil: a copy of the given one, migrated by
-	// [lockfile.File.Migrate]. A version with locked hashes gains only computed ones, another also signed
-	// ones and [verify.Report.Stated]. Providers that are not required are removed, except by [Installer.Lock].
+	// Lock is the updated lock file, never nil: a copy of the given one, migrated by [lockfile.File.Migrate]. A version
+	// with locked hashes gains only computed ones, another also signed ones and [verify.Report.Stated]. Providers that
+	// are not required are removed, except by [Installer.Lock].
 	Lock *lockfile.File `json:"-"`
 }
 
@@ -145,37 +136,32 @@ type Result struct {
 type Selection struct {
 	Provider   addrs.Provider           `json:"provider"`            // as required
 	Constraint addrs.ProviderConstraint `json:"constraint,omitzero"` // as required
-	Version    addrs.Version            `json:"version,omitzero"`    // zero if no version was selected
+	Version    addrs.Version            `json:"version,omitzero"`    // zero if none was selected
 	Platform   addrs.Platform           `json:"platform,omitzero"`   // the platform to install for; zero for Lock
 	Locked     bool                     `json:"locked"`              // the given lock file has the version
-	Held       []provider.Held          `json:"held,omitempty"`      // newer versions that would fit but are held back, newest first; of a locked version only with Upgrade
+	Held       []provider.Held          `json:"held,omitempty"`      // newer ones that would fit but are held back, newest first; of a locked version only with Upgrade
 
-	// From says where the package was found. It is empty if Plan has not found it, or Ensure has
-	// not installed it.
-	From Origin `json:"from,omitempty"`
+	From Origin `json:"from,omitempty"` // empty if Plan has not found it, or Ensure has not installed it
 
-	// Dir is the absolute path of the package, Executable that of its program. They are set once an accepted
-	// package with a program is found in Installer.Dir or installed there, also if Err then says that a platform
-	// is not locked. For an override, Dir is the path in DevOverrides, and Executable may be empty.
+	// Dir is the absolute path of the package, Executable that of its program. They are set once an accepted package
+	// with a program is in Installer.Dir, also if Err then says that a platform is not locked. For an override, Dir is
+	// the path in DevOverrides, and Executable may be empty.
 	Dir        string `json:"dir,omitempty"`
 	Executable string `json:"executable,omitempty"`
 
-	// Package is the package at the source if From is FromSource, otherwise nil.
-	Package *provider.Package `json:"package,omitempty"`
+	Package *provider.Package `json:"package,omitempty"` // at the source; nil unless From is FromSource
 
 	Fetched int64 `json:"fetched,omitempty"` // bytes downloaded to install the package
 
-	// Unlocked are the platforms in Installer.LockPlatforms whose hashes the given lock file may lack.
-	// Ensure has added them unless Err is set.
+	// Unlocked are the platforms in LockPlatforms whose hashes the given lock file may lack. Ensure has added them
+	// unless Err is set.
 	Unlocked []addrs.Platform `json:"unlocked,omitempty"`
 
-	// Reports has a report for Platform, and for each platform hashed for the lock file.
-	Reports map[addrs.Platform]*verify.Report `json:"reports,omitempty"`
+	Reports map[addrs.Platform]*verify.Report `json:"reports,omitempty"` // for Platform, and for each platform hashed for the lock file
 
 	Warnings []string `json:"warnings,omitempty"` // of the source, safe to print
 
-	// Err, if not nil, is why the package is not installed or a platform is not locked.
-	Err error `json:"-"`
+	Err error `json:"-"` // why the package is not installed or a platform is not locked, or nil
 }
 
 // Origin says where a package was found.
@@ -197,8 +183,8 @@ type LockedError struct {
 	Version    addrs.Version            // locked
 	Constraint addrs.ProviderConstraint // as required
 
-	// Err wraps [failure.ErrNoVersion] if the source does not have the version. It is nil
-	// if Constraint does not allow the version.
+	// Err wraps [failure.ErrNoVersion] if the source does not have the version. It is nil if Constraint does not allow
+	// it.
 	Err error
 }
 

@@ -31,11 +31,9 @@ type PlatformsCheck struct {
 	Provider addrs.Provider `json:"provider"` // as locked
 	Version  addrs.Version  `json:"version"`  // as locked
 
-	// SignedBy is the verified signature of the stated hashes, or nil if the policy accepts that there is none.
-	SignedBy *verify.Signature `json:"signed_by,omitempty"`
+	SignedBy *verify.Signature `json:"signed_by,omitempty"` // nil if the policy accepts that there is no signature
 
-	// Platforms has the status for each platform of the call. It is nil if Err is set.
-	Platforms map[addrs.Platform]PlatformStatus `json:"platforms,omitempty"`
+	Platforms map[addrs.Platform]PlatformStatus `json:"platforms,omitempty"` // for each platform of the call; nil if Err is set
 
 	Err error `json:"-"` // why nothing is known, otherwise nil
 }
@@ -50,13 +48,12 @@ func (c *PlatformsCheck) OK() bool {
 	return c.Err == nil
 }
 
-// CheckPlatforms says for each locked provider whether the lock file suffices on these platforms, so that init there is not
-// refused; it may still add an h1. It downloads no archive: it compares the hashes that src states, from a registry with four
-// requests for each provider. After one platform of a signed registry was locked, the others are [LockedZH] too. The result is in
-// the order of lock; without platforms, it is about this one. The policy of a provider must accept the stated SHA256SUMS document,
-// as in [CheckEntry].
+// CheckPlatforms says for each locked provider whether the lock file suffices on these platforms, so that init there is
+// not refused; it may still add an h1. Without platforms, it is about this one. It downloads no archive: it compares the
+// hashes that src states, from a registry with four requests for each provider. After one platform of a signed registry
+// was locked, the others are [LockedZH] too. The policy must accept the stated SHA256SUMS document, as in [CheckEntry].
 //
-// A failure of one provider does not stop the others; the error joins the failures.
+// The result is in the order of lock. A failure of one provider does not stop the others; the error joins the failures.
 func CheckPlatforms(ctx context.Context, src provider.Source, lock *lockfile.File, platforms []addrs.Platform, policies provider.Policies) ([]PlatformsCheck, error) {
 	if len(platforms) == 0 {
 		platforms = []addrs.Platform{addrs.CurrentPlatform()}

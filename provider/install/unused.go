@@ -33,15 +33,13 @@ const (
 
 // PruneOptions are the options of [Dir.PruneUnused].
 type PruneOptions struct {
-	// Unused is the time since the last use. It must be at least 48 hours.
-	Unused time.Duration
+	Unused time.Duration // since the last use; at least 48 hours
 
-	// AllowNoAccessTimes goes on where the file system does not keep access times. Then packages that only a CLI
-	// uses count as unused.
+	// AllowNoAccessTimes goes on where the file system does not keep access times. Then packages that only a CLI uses
+	// count as unused.
 	AllowNoAccessTimes bool
 
-	// DryRun removes nothing.
-	DryRun bool
+	DryRun bool // removes nothing
 }
 
 // Pruned is a package that [Dir.PruneUnused] has removed, or would remove.
@@ -51,11 +49,11 @@ type Pruned struct {
 	By   Mark      `json:"by"`   // how it is known
 }
 
-// PruneUnused removes packages of a plugin cache that were not used for a time, and returns them. The last use is the newest
-// of the three marks. If the file system does not keep access times, the error wraps [ErrAccessTimes]. Packages that are
-// symbolic links stay. The error joins all failures.
+// PruneUnused removes packages of a plugin cache that were not used for a time, and returns them. The last use is the
+// newest of the three marks. If the file system does not keep access times, the error wraps [ErrAccessTimes]. Packages
+// that are symbolic links stay. The error joins all failures.
 //
-// Nobody knows which directories link to a package. A directory that links to a removed one needs init again, with the same
+// Nobody knows which directories link to a package. One that links to a removed package needs init again, with the same
 // cache: without it, init of both CLIs fails at the dangling link. Directories with copies are not affected, see
 // [Installer].Copy. The locks that OpenTofu 1.10 and later take protect an installation, not links.
 func (d *Dir) PruneUnused(ctx context.Context, o PruneOptions) ([]Pruned, error) {
