@@ -45,7 +45,7 @@ type Package struct {
 	// Of the package.
 	Provider addrs.Provider `json:"provider"`
 	Version  addrs.Version  `json:"version"`
-	Platform addrs.Platform `json:"platform"`
+	Platform addrs.Platform `json:"platform"` // of the package
 
 	Dir  string `json:"dir"`            // absolute path of the content, or of a symbolic link to it
 	Link string `json:"link,omitempty"` // text of the link if Dir is one
