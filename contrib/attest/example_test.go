@@ -19,18 +19,18 @@ func Example() {
 	github.attest(good(), github.rel.ZH("linux_amd64"))
 	web, trusted := github.web(), sigstore().JSON
 
-	v := &attest.Verifier{Root: trusted, Rule: attest.OnGitHub, Bundles: &attest.GitHub{Transport: web}}
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
+	v := &attest.Verifier{Root: trusted, Rule: attest.OnGitHub, Bundles: &attest.GitHub{Transport: web}}
 	installer := &install.Installer{
-		Source:   v.Source(&regclient.Client{Transport: web}),
-		Dir:      &install.Dir{Path: dir},
-		Platform: addrs.MustParsePlatform("linux_amd64"),
-		Policy:   func(p addrs.Provider) verify.Policy { return verify.Policy{Provenance: v.Provenance(p)} },
+		Source: v.Source(&regclient.Client{Transport: web}),
+		Dir:    &install.Dir{Path: dir},
+		Policy: func(p addrs.Provider) verify.Policy { return verify.Policy{Provenance: v.Provenance(p)} },
 	}
+	installer.Platform = addrs.MustParsePlatform("linux_amd64")
 	result, err := installer.Ensure(context.Background(), install.Requirements{
 		addrs.MustParseProvider("acme/demo"): addrs.MustParseProviderConstraint("~> 1.0"),
 	}, nil)

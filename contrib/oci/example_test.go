@@ -39,13 +39,13 @@ provider_installation {
 		log.Fatal(err)
 	}
 	config.HTTP = exampleRegistry() // only in this example, for https://oci.example.com
-	oci.Configure(config)
-
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
+
+	oci.Configure(config)
 	installer := config.Installer(dir)
 	installer.Platform = addrs.MustParsePlatform("linux_amd64")
 	required := install.Requirements{

@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/contrib/telemetry"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/serve/regserve"
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/transport"
 )
@@ -91,4 +92,19 @@ func tree(spans tracetest.SpanStubs, parent string) string {
 		return ""
 	}
 	return strings.Join(lines, "\n") + "\n"
+}
+
+// All parts together: an installer with spans, and a server with metrics.
+func Example_parts() {
+	ctx, dir := context.Background(), &install.Dir{Path: ".terraform/providers"}
+	tracerProvider, meterProvider := trace.NewTracerProvider(), sdkmetric.NewMeterProvider() // with your exporters
+
+	t, err := telemetry.New(tracerProvider, meterProvider)
+	registry := &regclient.Client{Transport: &transport.Settings{HTTP: &http.Client{Transport: t.Transport(nil)}}}
+	ctx, span := t.Start(ctx, "init")
+	defer span.End()
+	installer := &install.Installer{Source: t.Source(registry), Dir: dir, Progress: t.Progress(ctx, nil)}
+	server := &regserve.Handler{Providers: registry, Access: t.Access(nil)}
+
+	_, _, _ = installer, server, err
 }

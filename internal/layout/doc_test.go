@@ -1,10 +1,19 @@
 package layout_test
 
 import (
+	"bytes"
 	"go/ast"
+	"go/doc"
+	"go/parser"
 	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tofureg/tofureg/internal/testing/must"
 )
 
 // TestDocumented checks that each package and each exported name of a public package has a comment,
@@ -38,6 +47,27 @@ func TestDocumented(t *testing.T) {
 		t.Fatal("no exported name was found")
 	}
 	t.Logf("%d exported names checked", checked)
+}
+
+// TestExamples checks that each public package, of all modules, has an Example that runs.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	_, list := parse(t, func(dir string) bool { return regexp.MustCompile(`(^|/)(examples|bench|internal)$`).MatchString(dir) })
+	if len(list) < 38 {
+		t.Errorf("found %d public packages, want at least 38", len(list))
+	}
+	for _, p := range list {
+		if !slices.ContainsFunc(must.Get(filepath.Glob(filepath.Join(root, p.dir, "*_test.go")))(t), func(name string) bool {
+			text := must.Get(os.ReadFile(name))(t)
+			if !bytes.Contains(text, []byte("\nfunc Example")) {
+				return false
+			}
+			file := must.Get(parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments))(t)
+			return slices.ContainsFunc(doc.Examples(file), func(e *doc.Example) bool { return e.Output != "" })
+		}) {
+			t.Errorf("package %s has no Example with an output", p.dir)
+		}
+	}
 }
 
 // known are methods of well-known interfaces, which need a comment only if they do more than the

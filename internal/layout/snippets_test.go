@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,16 +18,24 @@ import (
 )
 
 // TestSnippets checks that the Go code of README.md and docs/*.md consists of functions of the files
-// *_snippets_test.go, which compile and which tests run, and that no function there is left over.
+// *_snippets_test.go, which compile and which tests run, and that no function there is left over. The code of other
+// Markdown files is a part of a test beside them.
 func TestSnippets(t *testing.T) {
 	t.Parallel()
 	functions := snippetFunctions(t)
 	used := map[string]bool{}
+	indent := regexp.MustCompile(`(?m)^\t+|[ \t]+(//.*)?$`)
 	for _, file := range markdownFiles(t) {
-		if file != "README.md" && !strings.HasPrefix(file, "docs/") {
-			continue
-		}
 		for _, block := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(readFile(t, file), -1) {
+			if dir := path.Dir(file); dir != "." && dir != "docs" {
+				code := indent.ReplaceAllString(block[1], "")
+				if !slices.ContainsFunc(must.Get(filepath.Glob(filepath.Join(root, dir, "*_test.go")))(t), func(name string) bool {
+					return strings.Contains(indent.ReplaceAllString(string(must.Get(os.ReadFile(name))(t)), ""), "\n"+code)
+				}) {
+					t.Errorf("%s: this code is in no test beside it:\n%s", file, block[1])
+				}
+				continue
+			}
 			for part := range strings.SplitSeq(block[1], "\n\nfunc ") {
 				code := strings.TrimSpace(part)
 				if !strings.HasPrefix(code, "func ") {
