@@ -1,8 +1,12 @@
 package layout_test
 
 import (
+	"go/ast"
 	"go/doc"
 	"maps"
+	"os"
+	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -88,6 +92,69 @@ func TestStability(t *testing.T) {
 		}
 		if !strings.Contains(meant+experimental, "`"+p.dir+"`") {
 			t.Errorf("docs/stability.md does not say what package %s is meant for", p.dir)
+		}
+	}
+}
+
+// TestWalks checks that the walks through the code in docs/architecture.md name files and directories that exist, and
+// functions, types and tests that are declared in one of these directories.
+func TestWalks(t *testing.T) {
+	t.Parallel()
+	text := readFile(t, "docs/architecture.md")
+	known := map[string]bool{"h1": true, "zh": true, "SHA256SUMS": true}
+	declared := map[string]string{} // the functions and types of a directory, each between spaces
+	_, list := packages(t)
+	for _, p := range list {
+		known[p.name] = true
+		for _, file := range p.files {
+			for _, decl := range file.Decls {
+				switch d := decl.(type) {
+				case *ast.FuncDecl:
+					declared[p.dir] += " " + d.Name.Name + " "
+				case *ast.GenDecl:
+					for _, spec := range d.Specs {
+						if s, ok := spec.(*ast.TypeSpec); ok {
+							declared[p.dir] += " " + s.Name.Name + " "
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, title := range []string{"A download", "A publication", "How a cache serves an archive that it does not have"} {
+		_, walk, _ := strings.Cut(text, "\n## "+title+"\n")
+		walk, _, _ = strings.Cut(walk, "\n## ")
+		var dirs, names []string
+		for _, m := range regexp.MustCompile("`([\\w./]+)`").FindAllStringSubmatch(walk, -1) {
+			at := m[1]
+			if strings.HasSuffix(at, ".go") && !strings.Contains(at, "/") {
+				at = path.Join(dirs[len(dirs)-1], at)
+			}
+			if !strings.Contains(at, "/") {
+				names = append(names, at)
+				continue
+			}
+			info, err := os.Stat(filepath.Join(root, at))
+			if err != nil {
+				t.Errorf("%s: %v", title, err)
+			} else if !info.IsDir() {
+				at = path.Dir(at)
+			}
+			dirs = append(dirs, at)
+		}
+		for _, name := range names {
+			if first, _, _ := strings.Cut(name, "."); known[first] {
+				continue // TestMarkdownNames checks provider.Source
+			}
+			name = name[strings.LastIndex(name, ".")+1:]
+			if !slices.ContainsFunc(dirs, func(dir string) bool {
+				return strings.Contains(declared[dir], " "+name+" ") || strings.HasPrefix(name, "Test") && hasTest(t, dir, name)
+			}) {
+				t.Errorf("%s names %s, which is in none of %q", title, name, dirs)
+			}
+		}
+		if len(names) < 8 {
+			t.Errorf("%s names %q only", title, names)
 		}
 	}
 }

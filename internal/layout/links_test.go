@@ -462,6 +462,9 @@ func TestWine(t *testing.T) {
 func TestMarkdownNames(t *testing.T) {
 	t.Parallel()
 	paths := publicPaths(t)
+	for _, dir := range moduleDirs(t) {
+		paths[path.Base(dir)] = path.Join(modulePath, dir)
+	}
 	l := &linkCheck{t: t, symbols: map[string]*comment.Parser{}}
 	name := regexp.MustCompile(`\b([a-z]\w+)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
 	checked := 0
@@ -489,6 +492,26 @@ func TestMarkdownNames(t *testing.T) {
 	}
 	if checked < 30 {
 		t.Errorf("%d names were checked, want at least 30", checked)
+	}
+}
+
+// TestTasks checks that each row of the tables by task, in README.md and docs/architecture.md, names a package with a call or
+// type of it. TestMarkdownNames checks that they exist.
+func TestTasks(t *testing.T) {
+	t.Parallel()
+	rows := 0
+	for file, head := range map[string]string{"README.md": "| you write |", "docs/architecture.md": "| to | call |"} {
+		_, table, _ := strings.Cut(readFile(t, file), "\n"+head)
+		table, _, _ = strings.Cut(table, "\n\n")
+		for _, row := range strings.Split(table, "\n")[2:] {
+			rows++
+			if !regexp.MustCompile("^\\| .* \\| .*`[a-z0-9]+\\.[A-Z]").MatchString(row) {
+				t.Errorf("%s names no call in the row %s", file, row)
+			}
+		}
+	}
+	if rows < 20 {
+		t.Errorf("%d tasks, want at least 20", rows)
 	}
 }
 
