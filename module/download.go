@@ -35,7 +35,7 @@ type Options struct {
 	// those of zip archives.
 	KeepLinks bool
 
-	// SkipLinks omits other symbolic links, see [Report.Skipped]. If false, the error is ErrLink.
+	// SkipLinks omits symbolic links that are not kept, see [Report.Skipped]. If false, the error is ErrLink.
 	SkipLinks bool
 
 	// Replace permits replacing a non-empty directory or a symbolic link at the target. If false, and

@@ -333,18 +333,12 @@ func (d *Dir) providers(ctx context.Context, required install.Requirements, plan
 	}
 	installer := *cmp.Or(d.Installer, &install.Installer{})
 	installer.Dir = &install.Dir{Path: abs(w.base, filepath.Join(w.data, "providers"))}
-	installer.Upgrade = d.Upgrade
+	installer.Upgrade, installer.ReadOnly = d.Upgrade, d.ReadOnly
 	do := installer.Ensure
 	if plan {
 		do = installer.Plan
 	}
 	ensure := func(lock *lockfile.File) (_ *lockfile.File, err error) {
-		if d.ReadOnly {
-			err = frozen(lock, required, &installer)
-		}
-		if err != nil {
-			return nil, err
-		}
 		result, err = do(ctx, required, lock)
 		for _, selection := range result.Selections {
 			err = errors.Join(err, d.keepStated(result.Lock, lock, selection))
@@ -367,23 +361,6 @@ func (d *Dir) providers(ctx context.Context, required install.Requirements, plan
 		_, err = ensure(lock)
 	}
 	return result, changed, err
-}
-
-// frozen returns an error unless a lock file has hashes of each required provider, and no other provider.
-func frozen(lock *lockfile.File, required install.Requirements, in *install.Installer) error {
-	for _, p := range slices.SortedFunc(maps.Keys(required), addrs.Provider.Compare) {
-		_, exempt := in.DevOverrides[p]
-		exempt = exempt || p.IsBuiltIn() || slices.Contains(in.Reattached, p)
-		if entry, _ := lock.Get(p); !exempt && !lock.Covers(p, entry.Version) {
-			return fmt.Errorf("%s has no hashes for %s: run without ReadOnly to lock it", lockfile.Name, p)
-		}
-	}
-	for e := range lock.All() {
-		if _, ok := required[e.Provider]; !ok {
-			return fmt.Errorf("%s has an entry for %s, which no module requires: run without ReadOnly to remove it", lockfile.Name, e.Provider)
-		}
-	}
-	return nil
 }
 
 // keepStated drops the hash of an archive without a signature from its new entry. OpenTofu keeps it if a registry or

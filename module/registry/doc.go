@@ -1,8 +1,10 @@
 // Package registry is the client of module registries. It is meant for 1.0.
 //
 //	client := &registry.Client{Transport: &transport.Settings{Credentials: auth.Environ(os.Environ())}}
-//	vpc, err := addrs.ParseModuleSource("terraform-aws-modules/vpc/aws")
+//	vpc, err := addrs.ParseModuleSource("app.terraform.io/acme/vpc/aws")
 //	report, err := module.Download(ctx, client, module.Request{Source: vpc, Dir: "vpc"}, module.Options{})
+//
+// The public registries name git repositories, which need [module.Options].Git.
 //
 // A [Client] is a [module.Source]. It asks the host of an address for its services, and then makes the
 // requests of the [module registry protocol]:

@@ -74,6 +74,10 @@ func (in *Installer) run(ctx context.Context, want Requirements, lock *lockfile.
 		return &Result{Lock: lock}, errors.New("install: Installer.Dir is nil")
 	case slices.Contains(in.LockPlatforms, addrs.Platform{}):
 		return &Result{Lock: lock}, errors.New("install: a platform in LockPlatforms is empty")
+	case in.ReadOnly:
+		if err := in.readOnly(want, lock, task); err != nil {
+			return &Result{Lock: lock}, err
+		}
 	}
 	providers := slices.SortedFunc(maps.Keys(want), addrs.Provider.Compare)
 	kept := slices.Clone(providers)
@@ -135,6 +139,26 @@ func (in *Installer) run(ctx context.Context, want Requirements, lock *lockfile.
 	}
 	result.Lock.Keep(slices.Values(kept))
 	return result, fault.Join(failures...)
+}
+
+// readOnly returns an error unless lock has hashes of a version of each required provider, and no other provider.
+func (in *Installer) readOnly(want Requirements, lock *lockfile.File, task task) error {
+	if task == locking || in.Upgrade {
+		return errors.New("install: Lock and Upgrade change the lock file, so ReadOnly must not be set")
+	}
+	for _, p := range slices.SortedFunc(maps.Keys(want), addrs.Provider.Compare) {
+		_, exempt := in.DevOverrides[p]
+		exempt = exempt || p.IsBuiltIn() || slices.Contains(in.Reattached, p)
+		if entry, _ := lock.Get(p); !exempt && !lock.Covers(p, entry.Version) {
+			return fmt.Errorf("%w: it has no hashes for %s: run without ReadOnly to lock it", ErrReadOnly, p)
+		}
+	}
+	for e := range lock.All() {
+		if _, ok := want[e.Provider]; !ok {
+			return fmt.Errorf("%w: it has an entry for %s, which no module requires: run without ReadOnly to remove it", ErrReadOnly, e.Provider)
+		}
+	}
+	return nil
 }
 
 // do selects the version, looks for its package in Dir and Cache, installs it and completes the hashes

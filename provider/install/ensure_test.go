@@ -457,11 +457,15 @@ func TestMisuse(t *testing.T) {
 	for name, in := range map[string]*install.Installer{
 		"Dir":           {Source: s.in.Source},
 		"LockPlatforms": {Dir: s.in.Dir, LockPlatforms: make([]addrs.Platform, 1)},
+		"ReadOnly":      {Dir: s.in.Dir, ReadOnly: true, Upgrade: true},
 	} {
 		result, err := in.Ensure(t.Context(), s.want, nil)
 		if err == nil || !strings.Contains(err.Error(), name) || result == nil || result.Lock == nil {
 			t.Errorf("%s: %v, %v", name, result, err)
 		}
+	}
+	if result, err := (&install.Installer{Source: s.in.Source, ReadOnly: true}).Lock(t.Context(), s.want, nil); err == nil || result.Lock == nil {
+		t.Errorf("Lock with ReadOnly: %v, %v, want an error and a lock file", result, err)
 	}
 	s.want = nil
 	if result := s.ensure(t, nil); result.Lock.Len() != 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -141,6 +142,50 @@ func TestLockedWithoutHashes(t *testing.T) {
 	}
 	if result.Lock.Header != lockfile.HeaderTerraform {
 		t.Errorf("header %q", result.Lock.Header)
+	}
+}
+
+// TestLockReadOnly: with ReadOnly a lock file that would have to change is an error, and nothing is requested.
+func TestLockReadOnly(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 2)
+	both := s.ensure(t, nil).Lock
+	without := both.Clone()
+	without.Keep(slices.Values([]addrs.Provider{numbered(1)}))
+	unhashed := without.Clone()
+	must.Do(t, unhashed.Set(lockfile.Entry{Provider: numbered(0), Version: addrs.MustParseVersion("1.0.0")}))
+	for name, c := range map[string]struct {
+		lock    *lockfile.File
+		without int // this one is not required
+		change  func(*install.Installer)
+		want    string
+	}{
+		"same":        {lock: both, without: -1},
+		"nil":         {without: -1, want: "no hashes for " + numbered(0).String()},
+		"missing":     {lock: without, without: -1, want: "no hashes for " + numbered(0).String()},
+		"no hashes":   {lock: unhashed, without: -1, want: "no hashes for " + numbered(0).String()},
+		"overridden":  {lock: without, without: -1, change: func(in *install.Installer) { in.DevOverrides = map[addrs.Provider]string{numbered(0): t.TempDir()} }},
+		"superfluous": {lock: both, without: 1, want: "has an entry for " + numbered(1).String()},
+	} {
+		want := maps.Clone(s.want)
+		if c.without >= 0 {
+			delete(want, numbered(c.without))
+		}
+		in := *s.in
+		in.Dir, in.ReadOnly = &install.Dir{Path: t.TempDir()}, true
+		if c.change != nil {
+			c.change(&in)
+		}
+		before := len(s.Requests())
+		for call, do := range map[string]func(context.Context, install.Requirements, *lockfile.File) (*install.Result, error){"Plan": in.Plan, "Ensure": in.Ensure} {
+			result, err := do(t.Context(), want, c.lock)
+			if errors.Is(err, install.ErrReadOnly) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) || result.Lock == nil {
+				t.Errorf("%s: %s with ReadOnly: %v, want an error with %q", name, call, err, c.want)
+			}
+		}
+		if after := len(s.Requests()); c.want != "" && after != before {
+			t.Errorf("%s: %d requests, want none", name, after-before)
+		}
 	}
 }
 

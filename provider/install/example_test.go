@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log"
 	"os"
 	"path/filepath"
@@ -113,6 +114,29 @@ func ExampleInstaller_Ensure() {
 	// Output:
 	// registry.opentofu.org/hashicorp/random 3.6.0 was in the source and is signed - new in the lock file: [darwin_arm64]
 	// registry.opentofu.org/hashicorp/random 3.6.0 was in the dir and is accepted - new in the lock file: []
+}
+
+// To install exactly what is locked, load a file that must exist, and set ReadOnly.
+func ExampleInstaller_Ensure_readOnly() {
+	project, err := os.MkdirTemp("", "example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(project)
+	_, err = lockfile.LoadExisting(filepath.Join(project, lockfile.Name))
+	fmt.Println(errors.Is(err, fs.ErrNotExist))
+
+	installer := &install.Installer{
+		Source:   &regclient.Client{},
+		Dir:      &install.Dir{Path: filepath.Join(project, ".terraform", "providers")},
+		ReadOnly: true,
+	}
+	random := addrs.MustParseProvider("hashicorp/random")
+	_, err = installer.Ensure(context.Background(), install.Requirements{random: addrs.ProviderConstraint{}}, &lockfile.File{})
+	fmt.Println(err)
+	// Output:
+	// true
+	// the lock file must change: it has no hashes for registry.opentofu.org/hashicorp/random: run without ReadOnly to lock it
 }
 
 // Lock adds new providers, and a platform to a locked version, whose other hashes stay.

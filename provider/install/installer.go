@@ -46,16 +46,21 @@ type Installer struct {
 	// LockPlatforms are further platforms whose hashes the lock file should have.
 	//
 	// A lock file does not say which platform a hash is for. If there is an h1 for as many archives as platforms,
-	// including Platform, Ensure hashes nothing, otherwise all. After replacing one platform by another, delete the
+	// including Platform, Ensure hashes no archive, otherwise all. After replacing one platform by another, delete the
 	// entry.
 	LockPlatforms []addrs.Platform
 
 	// Stated lets an h1 in [verify.Report.Stated] replace the download for a platform of LockPlatforms, at
 	// registry.opentofu.org only, unless the lock file has hashes of the version. If false, a new entry has these h1
-	// too, unless [verify.Policy.DropStated] is set, but beside computed ones.
+	// beside computed ones, unless [verify.Policy.DropStated] is set.
 	Stated bool
 
 	Upgrade bool // selects new versions instead of the locked ones
+
+	// ReadOnly makes Ensure and Plan fail with [ErrReadOnly] before they ask for anything, unless the lock file has hashes
+	// of a version of each required provider, and no other provider. Do not save the lock file of their result: it has what
+	// could be added. Lock and Upgrade must not be used.
+	ReadOnly bool
 
 	// DevOverrides are directories with packages under development. Their providers are not resolved, hashed or
 	// installed, and keep their entries in the lock file.
@@ -114,7 +119,7 @@ func (in *Installer) Plan(ctx context.Context, want Requirements, lock *lockfile
 // A new version must have a package for each platform that the policy accepts, and its entry gets what
 // [verify.Report.Recordable] returns. If lock has hashes of the selected version, packages are judged as with
 // [provider.HashOptions].Locked, and the entry gains computed hashes only. If the locked hashes are all h1, the archive
-// for one of the platforms must have one.
+// for one of the platforms must have one of them.
 //
 // The result, also beside an error, is like that of Ensure, without paths, with a report for each provider and platform.
 // The last events are a [progress.Hashed] for each locked package, and a [progress.Failed] for a provider that fails.
@@ -176,6 +181,9 @@ const (
 
 	FromReattached Origin = "reattached" // a running process, see Installer.Reattached
 )
+
+// ErrReadOnly means that the lock file has too few or too many providers for [Installer.ReadOnly].
+var ErrReadOnly = errors.New("the lock file must change")
 
 // LockedError means that the version in the lock file cannot be kept. With [Installer.Upgrade], another is selected.
 type LockedError struct {
