@@ -24,7 +24,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/module"
-	modules "github.com/tofureg/tofureg/module/lockfile"
+	modulelock "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -327,7 +327,7 @@ func publishRelease(ctx context.Context, publicKey string) error {
 	return err
 }
 
-func copyLocked(ctx context.Context, registry *regdir.Registry, upstream module.Source, lock *modules.File) error {
+func copyLocked(ctx context.Context, registry *regdir.Registry, upstream module.Source, lock *modulelock.File) error {
 	requests, others := regdir.LockedModules(lock, registry.Host, svchost.Hostname{})
 	for _, e := range others {
 		log.Printf("%s is not copied: it is not in this registry", e.Key.Source)

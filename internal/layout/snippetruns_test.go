@@ -22,7 +22,7 @@ import (
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/module"
-	modules "github.com/tofureg/tofureg/module/lockfile"
+	modulelock "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -363,9 +363,9 @@ func TestSnippetCopyLocked(t *testing.T) {
 	upstream := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 	registry := &regdir.Registry{Store: &storage.Memory{}, Host: svchost.MustParse("registry.example.com")}
 	network := addrs.MustParseModule("registry.example.com/acme/network/aws")
-	var lock modules.File
+	var lock modulelock.File
 	report := must.Get(module.Download(t.Context(), upstream, module.Request{Source: addrs.ModuleSource{Module: network}, Dir: filepath.Join(t.TempDir(), "network")}, module.Options{}))(t)
-	must.Do(t, lock.Set(modules.Entry{Key: modules.Key{Source: network.String()}, Version: report.Version, Hash: report.H1}))
+	must.Do(t, lock.Set(modulelock.Entry{Key: modulelock.Key{Source: network.String()}, Version: report.Version, Hash: report.H1}))
 	must.Do(t, copyLocked(t.Context(), registry, upstream, &lock))
 	if versions, err := registry.ModuleVersions(t.Context(), network); err != nil || versions.String() != network.String()+": 2.0.0" {
 		t.Errorf("the copy has %v, %v; want the locked version", versions, err)
