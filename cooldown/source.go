@@ -2,6 +2,7 @@ package cooldown
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,13 +12,13 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
 )
 
 // Providers is a [provider.Source] that lists only the versions of another source that are old enough. It is
 // safe for concurrent use if the other source is.
 type Providers struct {
-	// must not be nil, except for Filter
-	provider.Source
+	Source provider.Source // if nil, there are no providers; Filter does not need it
 
 	Rule // for providers that match Include, if not empty, but not Exclude
 
@@ -37,6 +38,21 @@ func (c *Providers) ProviderVersions(ctx context.Context, p addrs.Provider) (*pr
 		return nil, err
 	}
 	return c.Filter(ctx, p, versions)
+}
+
+// ProviderPackage implements [provider.Lister] with Source.
+func (c *Providers) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	return provider.CheckAnswers(c.Source).ProviderPackage(ctx, p, v, platform)
+}
+
+// Evidence implements [provider.Opener] with Source.
+func (c *Providers) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	return provider.CheckAnswers(c.Source).Evidence(ctx, pkg)
+}
+
+// Open implements [provider.Opener] with Source.
+func (c *Providers) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	return provider.CheckAnswers(c.Source).Open(ctx, pkg)
 }
 
 // Filter returns a copy of the list of p with the versions that are too young in Held, or all in List if c is
@@ -64,8 +80,7 @@ func (c *Providers) Filter(ctx context.Context, p addrs.Provider, versions *prov
 // Modules is a [module.Source] that lists only the versions of another source that are old enough. It is safe
 // for concurrent use if the other source is.
 type Modules struct {
-	// must not be nil
-	module.Source
+	Source module.Source // must not be nil
 
 	Rule // for modules that match Include, if not empty, but not Exclude
 
@@ -79,6 +94,9 @@ type Modules struct {
 
 // ModuleVersions lists the versions of Source, those that are too young in Held.
 func (c *Modules) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
+	if c.Source == nil {
+		return nil, errNoSource
+	}
 	versions, err := c.Source.ModuleVersions(ctx, m)
 	if err != nil || versions == nil {
 		return nil, err
@@ -98,6 +116,24 @@ func (c *Modules) ModuleVersions(ctx context.Context, m addrs.Module) (*module.V
 	filtered.List, filtered.Held = keep, append(slices.Clip(versions.Held), held...)
 	return &filtered, nil
 }
+
+// ModuleLocation implements [module.Lister] with Source.
+func (c *Modules) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
+	if c.Source == nil {
+		return nil, errNoSource
+	}
+	return c.Source.ModuleLocation(ctx, m, v)
+}
+
+// OpenModule implements [module.Opener] with Source.
+func (c *Modules) OpenModule(ctx context.Context, loc *module.Location) (*module.Body, error) {
+	if c.Source == nil {
+		return nil, errNoSource
+	}
+	return c.Source.OpenModule(ctx, loc)
+}
+
+var errNoSource = errors.New("cooldown.Modules: Source is nil")
 
 // matchesAnyCase reports whether p matches m if the case of names does not count.
 func matchesAnyCase(p module.Pattern, m addrs.Module) bool {

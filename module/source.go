@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/wrap"
 )
 
 // Lister lists versions and locations. Its methods must be safe for concurrent use.
@@ -48,6 +49,12 @@ type Body struct {
 	Next string
 }
 
+// Read reads from ReadCloser, if it is not nil.
+func (b *Body) Read(p []byte) (int, error) { return wrap.Read(b.ReadCloser, p) }
+
+// Close closes ReadCloser, if it is not nil.
+func (b *Body) Close() error { return wrap.Close(b.ReadCloser) }
+
 // Fetcher fetches packages from locations of all kinds except [KindHTTP] and [KindLocal]. It must be safe
 // for concurrent use.
 type Fetcher interface {
@@ -67,6 +74,9 @@ type Fetchers map[string]Fetcher
 
 // FetchModule calls the Fetcher for loc.
 func (f Fetchers) FetchModule(ctx context.Context, loc *Location, dir string, o Options) (skipped []string, err error) {
+	if loc == nil {
+		loc = &Location{}
+	}
 	name := cmp.Or(loc.Getter, string(loc.Kind))
 	if f[name] == nil {
 		missing := []string{fmt.Sprintf("Fetcher[%.100q]", name)}

@@ -82,9 +82,18 @@ type Body struct {
 	Resumes func() int
 }
 
+// Read reads from ReadCloser, if it is not nil.
+func (b *Body) Read(p []byte) (int, error) { return wrap.Read(b.ReadCloser, p) }
+
+// Close closes ReadCloser, if it is not nil.
+func (b *Body) Close() error { return wrap.Close(b.ReadCloser) }
+
 // CheckAnswers returns a [Source] that fails if src answers with nil, or with a package that was not requested, as the
-// functions of this package do.
+// functions of this package do. A nil src has no providers.
 func CheckAnswers(src Source) Source {
+	if src == nil {
+		src = &Multi{}
+	}
 	return checked{src, src}
 }
 

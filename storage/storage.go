@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+
+	"github.com/tofureg/tofureg/internal/wrap"
 )
 
 // Store contains files.
@@ -60,6 +62,12 @@ type File struct {
 	io.ReadCloser
 	Info
 }
+
+// Read reads from ReadCloser, if it is not nil.
+func (f *File) Read(p []byte) (int, error) { return wrap.Read(f.ReadCloser, p) }
+
+// Close closes ReadCloser, if it is not nil.
+func (f *File) Close() error { return wrap.Close(f.ReadCloser) }
 
 // Entry is a file or directory in a [Store].
 type Entry struct {

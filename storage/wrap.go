@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"time"
@@ -62,11 +63,18 @@ func NewStaged(file *os.File, commit func(ctx context.Context, name string, was 
 
 // Commit gives the file a name, on the condition of Write of [Store].
 func (s *Staged) Commit(ctx context.Context, name string, was Revision) error {
+	if s.commit == nil {
+		return errors.New("no file is staged: call Stage")
+	}
 	return s.commit(ctx, name, was)
 }
 
 // Discard closes the file, and removes it unless it has a name now. It may be called twice.
-func (s *Staged) Discard() { s.discard() }
+func (s *Staged) Discard() {
+	if s.discard != nil {
+		s.discard()
+	}
+}
 
 // Stage creates a file for s: with its [Stager], or else in tempDir, from which Commit writes a copy. If
 // tempDir is empty, [os.TempDir] is used. The caller must discard the file.

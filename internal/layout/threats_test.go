@@ -117,7 +117,7 @@ var endsShownBy = map[string]string{
 		storage.Dir.Write storage.Stage storage.Staged.Commit`,
 	"testkit/storagetest.TestEnds":        "testkit/storagetest.RaceWrites testkit/storagetest.TestStore",
 	"testkit/storagetest.TestServingEnds": "testkit/storagetest.TestMirror testkit/storagetest.TestPublish testkit/storagetest.TestServer",
-	"storage/bucket.TestEnds":             "storage/bucket.Download storage/bucket.Guard.RoundTrip storage/bucket.List",
+	"storage/bucket.TestEnds":             "storage/bucket.Download storage/bucket.List",
 	"serve/mirrorserve.TestCacheWaitsForAnySource": `serve/mirrorserve.Cache.ListedArchives serve/mirrorserve.Cache.ListedVersions
 		serve/mirrorserve.Cache.ProviderVersions`,
 	"serve/mirrorserve.TestClientsLeaveWhileJudged": "serve/mirrorserve.Handler.ServeHTTP",
@@ -129,13 +129,14 @@ var endsShownBy = map[string]string{
 	"testkit/regcheck.TestExamineHangs": "testkit/regcheck.Examine",
 	"serve/regserve.TestServerEnds":     "serve/regserve.Handler.ServeHTTP",
 	"transport/throttle.TestContext":    "transport/throttle.Transport.RoundTrip",
-	"calls a source":                    "auth.Lookup",
-	"calls a store":                     "disco/login.Client.Logout",
-	"makes no request":                  "mirrorclient.Client.Evidence",
-	"opens one file":                    "serve/mirrordir.Mirror.Open",
-	"reads a file of limited size":      `auth.CredentialsFile.Token provider/hashstore.Dir.Hashes`,
-	"asks the store for a URL":          "serve/mirrordir.Mirror.ArchiveLink",
-	"reads one document":                "serve/mirrordir.Mirror.ListedArchives",
+	"calls a source": `auth.Lookup cooldown.Modules.ModuleLocation cooldown.Modules.OpenModule cooldown.Providers.Evidence
+		cooldown.Providers.Open cooldown.Providers.ProviderPackage`,
+	"calls a store":                "disco/login.Client.Logout",
+	"makes no request":             "mirrorclient.Client.Evidence",
+	"opens one file":               "serve/mirrordir.Mirror.Open",
+	"reads a file of limited size": `auth.CredentialsFile.Token provider/hashstore.Dir.Hashes`,
+	"asks the store for a URL":     "serve/mirrordir.Mirror.ArchiveLink",
+	"reads one document":           "serve/mirrordir.Mirror.ListedArchives",
 	"serve/regdir.TestEnds": `serve/regdir.Registry.All serve/regdir.Registry.Check serve/regdir.Registry.Releases serve/regdir.Registry.CopyModules serve/regdir.Registry.Evidence serve/regdir.Registry.ModuleLocation
 		serve/regdir.Registry.ModuleVersions serve/regdir.Registry.Open serve/regdir.Registry.OpenModule
 		serve/regdir.Registry.ProviderPackage serve/regdir.Registry.ProviderVersions

@@ -33,10 +33,21 @@ const (
 // ErrDamaged means that a document is invalid or too large.
 var ErrDamaged = errors.New("damaged document")
 
+// ErrNoStore is the error of Open, Read and Walk for a nil store. Each use of a store begins with one of them.
+var ErrNoStore = errors.New("the store is nil")
+
 // Document is the content of a document.
 type Document struct {
 	Data     []byte           // nil if the file is missing or too large
 	Revision storage.Revision // empty if the file is missing
+}
+
+// Open opens a file.
+func Open(ctx context.Context, s storage.Store, name string) (*storage.File, error) {
+	if s == nil {
+		return nil, ErrNoStore
+	}
+	return s.Open(ctx, name)
 }
 
 // Read reads a document of at most MaxDocument bytes. If it is too large, Read returns its revision and an error
@@ -47,7 +58,7 @@ func Read(ctx context.Context, s storage.Store, name string) (Document, error) {
 
 // ReadAtMost is Read with another limit in bytes.
 func ReadAtMost(ctx context.Context, s storage.Store, name string, limit int64) (Document, error) {
-	o, err := s.Open(ctx, name)
+	o, err := Open(ctx, s, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Document{}, nil
 	}
@@ -151,6 +162,9 @@ func Each(ctx context.Context, limit, n int, do func(ctx context.Context, i int)
 // Walk calls visit for all that is in dir, and, so far as visit returns true, in directories below it, in that many
 // levels. Level is 0 in dir.
 func Walk(ctx context.Context, s storage.Store, dir string, levels int, visit func(level int, name string, e storage.Entry) bool) error {
+	if s == nil {
+		return ErrNoStore
+	}
 	dirs := []string{dir}
 	for level := range levels {
 		var below []string

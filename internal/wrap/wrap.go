@@ -1,7 +1,26 @@
-// Package wrap finds what a value can do beyond its interface, through wrappers.
+// Package wrap finds what a value can do beyond its interface, through wrappers, and reads bodies that may be nil.
 package wrap
 
-import "reflect"
+import (
+	"io"
+	"reflect"
+)
+
+// Read reads from r. If r is nil, it is empty.
+func Read(r io.Reader, p []byte) (int, error) {
+	if r == nil {
+		return 0, io.EOF
+	}
+	return r.Read(p)
+}
+
+// Close closes c, if it is not nil.
+func Close(c io.Closer) error {
+	if c == nil {
+		return nil
+	}
+	return c.Close()
+}
 
 // As returns s as a T, or the first value that s wraps and that is one. A value wraps another one if it has a method
 // Unwrap() S. T is an interface.

@@ -144,6 +144,9 @@ func open(path string, create bool) (*Dir, error) {
 // Close removes what is staged and not committed, and closes the directory. If ctx has ended, it removes at most 100
 // files; the next [Create] removes the rest.
 func (d *Dir) Close(ctx context.Context) {
+	if d.opened() != nil {
+		return
+	}
 	if d.part != nil {
 		d.part.Discard(ctx)
 	}
@@ -152,6 +155,14 @@ func (d *Dir) Close(ctx context.Context) {
 	}
 	d.Root.Close()
 	d.data.Close()
+}
+
+// opened returns an error for the zero Dir.
+func (d *Dir) opened() error {
+	if d.Root == nil {
+		return errors.New("the directory of modules is not open: call Open or Create")
+	}
+	return nil
 }
 
 // Load reads the manifest. If it is missing, the result is empty. The error wraps [ErrSyntax] if the file is damaged.
@@ -168,6 +179,9 @@ func (d *Dir) Load() (File, error) {
 
 // read returns the manifest, and of one that is too large one byte more than is permitted.
 func (d *Dir) read() ([]byte, error) {
+	if err := d.opened(); err != nil {
+		return nil, err
+	}
 	f, err := fsx.OpenRegularIn(d.Root, Name)
 	if err != nil {
 		return nil, err
@@ -191,6 +205,9 @@ func (d *Dir) write(file File) error {
 
 // Hash returns the h1 hash of a package in Root.
 func (d *Dir) Hash(ctx context.Context, name string) (checksum.Hash, error) {
+	if err := d.opened(); err != nil {
+		return checksum.Hash{}, err
+	}
 	root, err := fsx.OpenRootIn(d.Root, name)
 	if err != nil {
 		return checksum.Hash{}, fault.Printable(err)
@@ -203,6 +220,9 @@ func (d *Dir) Hash(ctx context.Context, name string) (checksum.Hash, error) {
 // would have the same directory on this file system, which may ignore the case of letters.
 func (d *Dir) Claim(key string) error {
 	if err := check(key); err != nil {
+		return err
+	}
+	if err := d.opened(); err != nil {
 		return err
 	}
 	folded := archive.Fold(key)
@@ -250,6 +270,9 @@ func (d *Dir) Stage(key string) (name string, err error) {
 
 // stage returns a new name in the private directory of this Dir.
 func (d *Dir) stage() (name string, err error) {
+	if err := d.opened(); err != nil {
+		return "", err
+	}
 	if d.part == nil {
 		if d.part, err = fsx.CreatePartDirIn(d.Root, ".", 0o700); err != nil {
 			return "", err

@@ -168,6 +168,9 @@ func (f *File) Accept(p addrs.Provider, v addrs.Version) checksum.Set {
 
 // Equal reports whether f and o lock the same providers, versions and hashes, as the CLI does.
 func (f *File) Equal(o *File) bool {
+	if o == nil {
+		o = &File{}
+	}
 	return f.unreadable == o.unreadable && maps.EqualFunc(f.entries, o.entries, func(a, b Entry) bool {
 		return a.Version == b.Version && a.sameHashes(b)
 	})

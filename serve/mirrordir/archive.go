@@ -8,12 +8,16 @@ import (
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // fileSize returns the size of a file, negative if it is missing. The name may come from a document,
 // so it may be one that no file can have.
 func (m *Mirror) fileSize(ctx context.Context, name string) (int64, error) {
+	if m.Store == nil {
+		return 0, stored.ErrNoStore
+	}
 	info, err := m.Store.Stat(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		return -1, nil
@@ -36,7 +40,7 @@ func (f *archiveFile) h1(ctx context.Context, limits checksum.Limits) (packed, t
 // openArchive opens an archive and hashes it. It copies an archive that cannot be read in any order to
 // a temporary file.
 func (m *Mirror) openArchive(ctx context.Context, name string) (*archiveFile, error) {
-	o, err := m.Store.Open(ctx, name)
+	o, err := stored.Open(ctx, m.Store, name)
 	if err != nil {
 		return nil, err
 	}

@@ -509,7 +509,7 @@ func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (_ *provider.B
 	if err != nil {
 		return nil, err
 	}
-	o, err := m.Store.Open(ctx, name)
+	o, err := stored.Open(ctx, m.Store, name)
 	if err != nil {
 		return nil, err
 	}

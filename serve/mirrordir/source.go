@@ -171,10 +171,9 @@ const linkLifetime = time.Hour
 // field Archive of handlers.
 func (m *Mirror) ArchiveLink(ctx context.Context, pkg *provider.Package) (string, error) {
 	linker, ok := storage.As[storage.Linker](m.Store)
-	name := m.nameOf(pkg)
-	if !ok || name == "" {
+	if pkg == nil || !ok || m.nameOf(pkg) == "" {
 		return "", nil
 	}
-	link, err := linker.URL(ctx, name, linkLifetime)
+	link, err := linker.URL(ctx, m.nameOf(pkg), linkLifetime)
 	return link, failure.Wrap("link to", pkg.String(), err)
 }

@@ -376,6 +376,9 @@ func (m *Mirror) checkProvider(p addrs.Provider) error {
 // downloads to [Mirror.Add], such as a cache.
 func (m *Mirror) AddArchive(ctx context.Context, s *storage.Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (_ *Added, err error) {
 	defer func() { err = failure.Wrap("mirror", pkg.String(), err) }()
+	if s == nil || pkg == nil || got == nil {
+		return nil, errors.New("no archive was received")
+	}
 	if err := m.checkWant(Want{pkg.Provider, pkg.Version, []addrs.Platform{pkg.Platform}}); err != nil {
 		return nil, err
 	}

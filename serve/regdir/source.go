@@ -101,7 +101,7 @@ func (r *Registry) Open(ctx context.Context, pkg *provider.Package) (_ *provider
 	if err != nil {
 		return nil, err
 	}
-	f, err := r.Store.Open(ctx, archive)
+	f, err := stored.Open(ctx, r.Store, archive)
 	if isMissing(err) {
 		err = fmt.Errorf("%w: %s: %w", provider.ErrNoFile, archive, fs.ErrNotExist)
 	}
@@ -182,7 +182,7 @@ func (r *Registry) OpenModule(ctx context.Context, loc *module.Location) (_ *mod
 	if err != nil {
 		return nil, err
 	}
-	f, err := r.Store.Open(ctx, archive)
+	f, err := stored.Open(ctx, r.Store, archive)
 	if isMissing(err) {
 		err = fmt.Errorf("%w: %w", failure.ErrNotFound, err)
 	}

@@ -226,7 +226,7 @@ func TestEnds(t *testing.T) {
 		t.Error("an object is opened")
 		return nil, io.EOF
 	})
-	client := (&bucket.Guard{Check: bucket.HTTPS(false), IsObject: func(*http.Request) bool { return false }}).Client(nil)
+	client := new(bucket.Guard).Client(nil)
 	_, requested := client.Do(must.Get(http.NewRequestWithContext(ctx, http.MethodGet, "https://registry.example.com/", nil))(t))
 	for what, err := range map[string]error{"List": listed, "Download": downloaded, "RoundTrip": requested} {
 		if !errors.Is(err, context.Canceled) {

@@ -14,9 +14,14 @@ import (
 // Guard sends the requests of an SDK, each of which has a secret in it. It limits the bodies of lists and
 // errors.
 type Guard struct {
-	Check    func(*url.URL) error       // refuses a URL before the request
-	IsObject func(r *http.Request) bool // for a GET of any size
-	next     http.RoundTripper
+	Check    func(*url.URL) error       // refuses a URL before the request; if nil, HTTPS(false)
+	IsObject func(r *http.Request) bool // for a GET of any size; if nil, no request is
+}
+
+// guarded is the transport of a Guard.
+type guarded struct {
+	Guard
+	next http.RoundTripper
 }
 
 // Client returns a client that has the Transport and the Timeout of c, if not nil. It follows no redirect: the
@@ -25,10 +30,15 @@ func (g *Guard) Client(c *http.Client) *http.Client {
 	if c == nil {
 		c = http.DefaultClient
 	}
-	guarded := *g
-	guarded.next = cmp.Or(c.Transport, http.DefaultTransport)
+	transport := &guarded{*g, cmp.Or(c.Transport, http.DefaultTransport)}
+	if g.Check == nil {
+		transport.Check = HTTPS(false)
+	}
+	if g.IsObject == nil {
+		transport.IsObject = func(*http.Request) bool { return false }
+	}
 	return &http.Client{
-		Transport:     &guarded,
+		Transport:     transport,
 		Timeout:       c.Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -45,7 +55,7 @@ func HTTPS(allowHTTP bool) func(*url.URL) error {
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
+func (g *guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := g.Check(r.URL); err != nil {
 		return nil, &final{err}
 	}

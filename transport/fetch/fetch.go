@@ -57,7 +57,7 @@ type Response struct {
 	URL    *url.URL    // after redirects
 	Body   []byte      // never nil
 
-	answer *httpx.Response
+	answer httpx.Response
 }
 
 // Document requests a document. If t is nil, the zero settings are used. Any other status than 2xx, and 206,
@@ -67,7 +67,7 @@ func Document(ctx context.Context, t *transport.Settings, r Request) (*Response,
 	if err != nil {
 		return nil, err
 	}
-	return &Response{resp.Status, resp.Header, resp.URL, resp.Body, resp}, nil
+	return &Response{resp.Status, resp.Header, resp.URL, resp.Body, *resp}, nil
 }
 
 // DecodeJSON decodes exactly one JSON value into v, like [encoding/json.Unmarshal]. A byte order mark, invalid
@@ -79,16 +79,36 @@ func (r *Response) Unusable(err error) error { return r.answer.Unusable(err) }
 
 // Body is the body of a download. Read resumes an interrupted download; its error is final.
 type Body struct {
-	io.ReadCloser
 	Size    int64       // declared; -1 if unknown
 	Header  http.Header // of the first answer
 	Resumes func() int  // how many times the download has resumed; safe for concurrent use
 
-	body *httpx.Body
+	body *httpx.Body // nil in the zero Body, which is empty
+}
+
+// Read implements [io.Reader].
+func (b *Body) Read(p []byte) (int, error) {
+	if b.body == nil {
+		return 0, io.EOF
+	}
+	return b.body.Read(p)
+}
+
+// Close ends the download, also during a Read in another goroutine. It always returns nil.
+func (b *Body) Close() error {
+	if b.body != nil {
+		b.body.Close()
+	}
+	return nil
 }
 
 // Unusable closes the body and returns the error of an answer that violates its protocol.
-func (b *Body) Unusable(err error) error { return b.body.Unusable(err) }
+func (b *Body) Unusable(err error) error {
+	if b.body == nil {
+		return err
+	}
+	return b.body.Unusable(err)
+}
 
 // Open starts a download. If t is nil, the zero settings are used. The caller must close the body.
 func Open(ctx context.Context, t *transport.Settings, r Request) (*Body, error) {
@@ -96,7 +116,7 @@ func Open(ctx context.Context, t *transport.Settings, r Request) (*Body, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Body{body, body.Size, body.Header, body.Resumes, body}, nil
+	return &Body{body.Size, body.Header, body.Resumes, body}, nil
 }
 
 func (r *Request) internal() httpx.Request {
