@@ -217,7 +217,7 @@ func describeMethod(m cliconfig.Method, providers []addrs.Provider) string {
 		s += ", implicit"
 	}
 	for _, p := range providers {
-		if m.Kind == "oci_mirror" && cliconfig.Selects(&m, p) {
+		if m.Kind == "oci_mirror" && m.Selects(p) {
 			s += fmt.Sprintf(", %s in %s", p, m.Repository(p))
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/hcl/hcl/token"
-
-	"github.com/tofureg/tofureg/addrs"
 )
 
 // ParseFile parses a file and returns its items as text.
@@ -51,9 +49,6 @@ func (s System) CleanPath(path string) string { return s.clean(path) }
 
 // AbsPath calls abs.
 func (s System) AbsPath(path string) string { return s.abs(path) }
-
-// Selects calls selects.
-func Selects(m *Method, p addrs.Provider) bool { return m.selects(p) }
 
 // MaxFile and others are the limits, for tests of n and n+1.
 const (

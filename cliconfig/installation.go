@@ -32,9 +32,7 @@ type Method struct {
 	// Location is an absolute path, a URL or a repository template; for direct, it is empty.
 	Location string `json:"location,omitempty"`
 
-	// Include and Exclude select the providers, as in [provider.NamedSource].
-	Include []provider.Pattern `json:"include,omitempty"`
-	Exclude []provider.Pattern `json:"exclude,omitempty"`
+	provider.Patterns // of the providers
 
 	// DownloadRetries is the maximum of retries of an archive, from download_retry_count. If zero, it
 	// is that of all clients; if negative, there are none.
@@ -47,12 +45,6 @@ type Method struct {
 	Implicit bool `json:"implicit,omitempty"`
 
 	Place Place `json:"place,omitzero"` // of the block
-}
-
-// selects reports whether the method is used for a provider.
-func (m *Method) selects(p addrs.Provider) bool {
-	matches := func(pattern provider.Pattern) bool { return pattern.Matches(p) }
-	return (len(m.Include) == 0 || slices.ContainsFunc(m.Include, matches)) && !slices.ContainsFunc(m.Exclude, matches)
 }
 
 // String returns kind and location.

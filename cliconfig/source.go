@@ -45,7 +45,7 @@ func (c *Config) ProviderSource() provider.Source {
 			if names[name]++; names[name] > 1 {
 				name = fmt.Sprintf("%s #%d", name, names[name])
 			}
-			multi.Sources = append(multi.Sources, provider.NamedSource{Name: name, Source: src, Include: m.Include, Exclude: m.Exclude})
+			multi.Sources = append(multi.Sources, provider.NamedSource{Name: name, Source: src, Patterns: m.Patterns})
 		}
 		if c.Cooldown != nil {
 			rule := *c.Cooldown
@@ -196,7 +196,7 @@ func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	// A policy does not know which method a package comes from, so it permits what one of
 	// them does. The source signed demands signatures of the direct method.
 	for _, m := range s.methods {
-		if m.Kind != direct && m.selects(p) {
+		if m.Kind != direct && m.Selects(p) {
 			policy.AllowUnchecked = true
 		}
 	}

@@ -218,7 +218,7 @@ func TestFilterCopies(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]*cooldown.Providers{
 		"nil": nil, "no age": {}, "all old enough": {Rule: cooldown.Rule{Age: week}},
-		"other provider": {Rule: cooldown.Rule{Age: week}, Exclude: []provider.Pattern{provider.MustParsePattern("*/*/*")}},
+		"other provider": {Rule: cooldown.Rule{Age: week}, Patterns: provider.Patterns{Exclude: []provider.Pattern{provider.MustParsePattern("*/*/*")}}},
 	} {
 		list := &provider.Versions{Provider: alpha, Warnings: []string{"a"}, Held: []provider.Held{{}}, List: []provider.Release{
 			{Version: addrs.MustParseVersion("1.0.0"), Discovered: time.Unix(0, 0)},

@@ -28,7 +28,7 @@ func Example_proxy() {
 		Dates: &cooldown.Ledger{Store: &storage.Memory{}}, // in production, &storage.Dir{Path: "/var/lib/proxy"}
 		Now:   func() time.Time { return today },          // in production, leave it out
 	}
-	providers := &cooldown.Providers{Source: upstream, Rule: week, Exclude: []provider.Pattern{provider.MustParsePattern("example.com/*/*")}}
+	providers := &cooldown.Providers{Source: upstream, Rule: week, Patterns: provider.Patterns{Exclude: []provider.Pattern{provider.MustParsePattern("example.com/*/*")}}}
 	modules := &cooldown.Modules{Source: upstream, Rule: week, Exclude: []module.Pattern{module.MustParsePattern("example.com/*/*/*")}}
 
 	// https://public.proxy.example.com stands for registry.opentofu.org, and https://own.proxy.example.com for example.com.

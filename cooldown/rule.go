@@ -3,7 +3,6 @@ package cooldown
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -145,11 +144,6 @@ func clock(now func() time.Time) time.Time {
 		return time.Now()
 	}
 	return now()
-}
-
-// selects reports whether a pattern of include matches, if there is one, and none of exclude.
-func selects[P any](include, exclude []P, includes, excludes func(P) bool) bool {
-	return (len(include) == 0 || slices.ContainsFunc(include, includes)) && !slices.ContainsFunc(exclude, excludes)
 }
 
 // maxAge is the maximum of ParseAge.

@@ -20,10 +20,8 @@ import (
 type Providers struct {
 	Source provider.Source // if nil, there are no providers; Filter does not need it
 
-	Rule // for providers that match Include, if not empty, but not Exclude
-
-	// Include and Exclude limit the Rule.
-	Include, Exclude []provider.Pattern
+	Rule              // for the providers that Patterns selects
+	provider.Patterns // limits the Rule
 
 	// Permit is as in [Modules], for example [lockfile.File.Locks] of a lock file.
 	//
@@ -59,9 +57,8 @@ func (c *Providers) Open(ctx context.Context, pkg *provider.Package) (*provider.
 // nil or the Rule does not apply to p. The list must have all versions, or be [provider.Versions.Partial]. Of
 // nil it returns nil.
 func (c *Providers) Filter(ctx context.Context, p addrs.Provider, versions *provider.Versions) (*provider.Versions, error) {
-	matches := func(pattern provider.Pattern) bool { return pattern.Matches(p) }
 	versions = versions.Clone()
-	if versions == nil || c == nil || c.Age <= 0 || !selects(c.Include, c.Exclude, matches, matches) {
+	if versions == nil || c == nil || c.Age <= 0 || !c.Selects(p) {
 		return versions, nil
 	}
 	keep, held, err := filter(ctx, &c.Rule, Subject{Provider: p}, versions.List, versions.Partial,
@@ -102,7 +99,8 @@ func (c *Modules) ModuleVersions(ctx context.Context, m addrs.Module) (*module.V
 		return nil, err
 	}
 	includes := func(p module.Pattern) bool { return matchesAnyCase(p, m) }
-	if c.Age <= 0 || !selects(c.Include, c.Exclude, includes, func(p module.Pattern) bool { return p.Matches(m) }) {
+	excludes := func(p module.Pattern) bool { return p.Matches(m) }
+	if c.Age <= 0 || len(c.Include) > 0 && !slices.ContainsFunc(c.Include, includes) || slices.ContainsFunc(c.Exclude, excludes) {
 		return versions, nil
 	}
 	keep, held, err := filter(ctx, &c.Rule, Subject{Module: m}, versions.List, versions.Partial,

@@ -141,7 +141,7 @@ func ExampleMulti() {
 
 	src := &provider.Multi{
 		Sources: []provider.NamedSource{
-			{Name: "mirror", Source: mirrorOf("1.1.0"), Include: []provider.Pattern{provider.MustParsePattern("registry.example.com/acme/*")}},
+			{Name: "mirror", Source: mirrorOf("1.1.0"), Patterns: provider.Patterns{Include: []provider.Pattern{provider.MustParsePattern("registry.example.com/acme/*")}}},
 			{Name: "direct", Source: &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}},
 		},
 		Skipped: func(source string, err error) { fmt.Println("skipped:", source) },

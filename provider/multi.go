@@ -19,11 +19,9 @@ import (
 
 // NamedSource is a source of a [Multi], and the providers it is used for.
 type NamedSource struct {
-	Name   string // in [Package.Via] and in errors; unique, not empty
-	Source Source // also a [Multi]
-
-	// A provider must match a pattern of Include, if any, and none of Exclude.
-	Include, Exclude []Pattern
+	Name     string // in [Package.Via] and in errors; unique, not empty
+	Source   Source // also a [Multi]
+	Patterns        // of the providers
 }
 
 // Multi is a [Source] that combines sources as the OpenTofu CLI does: a provider has the versions of all sources whose
@@ -309,8 +307,7 @@ func (s *search) none() error {
 
 // accepts returns ErrExcluded if the patterns exclude p.
 func (n *NamedSource) accepts(p addrs.Provider) error {
-	matches := func(pattern Pattern) bool { return pattern.Matches(p) }
-	if len(n.Include) > 0 && !slices.ContainsFunc(n.Include, matches) || slices.ContainsFunc(n.Exclude, matches) {
+	if !n.Selects(p) {
 		return ErrExcluded
 	}
 	return nil

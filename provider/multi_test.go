@@ -253,7 +253,7 @@ func TestMultiNothing(t *testing.T) {
 	unknown := &stub{name: "unknown"}
 	older := &stub{name: "older", versions: list("1.0.0 5.0 linux_amd64")}
 	fewer := &stub{name: "fewer", versions: list("2.0.0 5.0 plan9_arm")}
-	excluded := provider.NamedSource{Name: "direct", Source: &stub{name: "direct"}, Exclude: patterns("*/*/*")}
+	excluded := provider.NamedSource{Name: "direct", Source: &stub{name: "direct"}, Patterns: provider.Patterns{Exclude: patterns("*/*/*")}}
 	for name, test := range map[string]struct {
 		sources []provider.NamedSource
 		kind    error
@@ -576,7 +576,7 @@ func TestFailoverAllFail(t *testing.T) {
 	t.Parallel()
 	down := outage()
 	src := &provider.Multi{Failover: true, Sources: []provider.NamedSource{
-		{Name: "out", Source: &stub{name: "out"}, Exclude: patterns("*/*/*")},
+		{Name: "out", Source: &stub{name: "out"}, Patterns: provider.Patterns{Exclude: patterns("*/*/*")}},
 		{Name: "a", Source: &stub{name: "a", err: down}},
 		{Name: "b", Source: &stub{name: "b", err: timeoutError{}}},
 	}}

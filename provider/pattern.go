@@ -1,11 +1,25 @@
 package provider
 
 import (
+	"slices"
+
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/choice"
 )
 
-// Pattern selects providers for a [NamedSource], as in the [CLI configuration].
+// Patterns selects providers.
+type Patterns struct {
+	Include []Pattern `json:"include,omitempty"` // if empty, all
+	Exclude []Pattern `json:"exclude,omitempty"` // wins
+}
+
+// Selects reports whether the patterns select the provider.
+func (s Patterns) Selects(p addrs.Provider) bool {
+	matches := func(pattern Pattern) bool { return pattern.Matches(p) }
+	return (len(s.Include) == 0 || slices.ContainsFunc(s.Include, matches)) && !slices.ContainsFunc(s.Exclude, matches)
+}
+
+// Pattern selects providers, as in the [CLI configuration].
 //
 //	example.com/acme/alpha   this provider
 //	example.com/acme/*       all providers of the namespace

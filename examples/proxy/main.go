@@ -151,8 +151,8 @@ func (p *proxy) handler(tokens, secretFile, own string, age time.Duration, old t
 	rule := cooldown.Rule{Age: age, Dates: &cooldown.Ledger{Store: &storage.Dir{Path: dates}, Old: old}}
 	p.cache = &mirrorserve.Cache{
 		Source: registry, Mirror: &mirrordir.Mirror{Store: &storage.Dir{Path: files}}, Logger: logger,
-		Include:  []provider.Pattern{provider.MustParsePattern(upstream + "/*/*")},
-		Cooldown: &cooldown.Providers{Rule: rule, Exclude: []provider.Pattern{ours}},
+		Patterns: provider.Patterns{Include: []provider.Pattern{provider.MustParsePattern(upstream + "/*/*")}},
+		Cooldown: &cooldown.Providers{Rule: rule, Patterns: provider.Patterns{Exclude: []provider.Pattern{ours}}},
 	}
 	modules := &cooldown.Modules{Source: registry, Rule: rule, Exclude: []module.Pattern{module.MustParsePattern(upstream + "/" + own + "/*/*")}}
 	mux := http.NewServeMux()

@@ -58,7 +58,7 @@ func serve(ctx context.Context, c *call) error {
 		}
 		files := &mirrordir.Mirror{Store: &storage.Dir{Path: *cache}}
 		handler = &mirrorserve.Handler{Logger: logger, Source: &mirrorserve.Cache{
-			Source: config.ProviderSource(), Mirror: files, Policy: config.Policy, Include: []provider.Pattern{pattern}, Logger: logger,
+			Source: config.ProviderSource(), Mirror: files, Policy: config.Policy, Patterns: provider.Patterns{Include: []provider.Pattern{pattern}}, Logger: logger,
 		}}
 	default:
 		return c.wrong(errors.New("-mirror, -cache or -registry is missing"))

@@ -236,9 +236,9 @@ func cacheServer(registry provider.Source, dir string) (http.Handler, error) {
 		return nil, err
 	}
 	cache := &mirrorserve.Cache{
-		Source:  registry,
-		Mirror:  mirror,
-		Include: []provider.Pattern{provider.MustParsePattern("registry.opentofu.org/hashicorp/*")},
+		Source:   registry,
+		Mirror:   mirror,
+		Patterns: provider.Patterns{Include: []provider.Pattern{provider.MustParsePattern("registry.opentofu.org/hashicorp/*")}},
 	}
 	return http.StripPrefix("/providers", &mirrorserve.Handler{Source: cache}), nil
 }
@@ -307,9 +307,9 @@ func proxyWithCooldown(upstream *regclient.Client, dir string, started time.Time
 	}
 	return &regserve.Handler{
 		Providers: &cooldown.Providers{
-			Source:  upstream,
-			Rule:    week,
-			Exclude: []provider.Pattern{provider.MustParsePattern("registry.opentofu.org/acme/*")},
+			Source:   upstream,
+			Rule:     week,
+			Patterns: provider.Patterns{Exclude: []provider.Pattern{provider.MustParsePattern("registry.opentofu.org/acme/*")}},
 		},
 		Modules: &cooldown.Modules{Source: upstream, Rule: week},
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,8 +48,8 @@ type Cache struct {
 	// Mirror stores the archives. It must not be nil.
 	Mirror *mirrordir.Mirror
 
-	// Include, if not empty, limits the providers, cached or not. Others are [provider.ErrExcluded].
-	Include []provider.Pattern
+	// Patterns limits the providers, cached or not. Others are [provider.ErrExcluded].
+	provider.Patterns
 
 	// Policy returns the policy for a provider. For a mirror as Source, set AllowUnsigned in it.
 	Policy provider.Policies
@@ -140,8 +139,7 @@ func (c *Cache) check(p addrs.Provider) error {
 	if c.Source == nil || c.Mirror == nil {
 		return &failure.Error{Op: "use", Subject: "a Cache", Err: errors.New("the fields Source and Mirror must not be nil")}
 	}
-	includes := func(pattern provider.Pattern) bool { return pattern.Matches(p) }
-	if len(c.Include) > 0 && !slices.ContainsFunc(c.Include, includes) {
+	if !c.Selects(p) {
 		return &failure.Error{Op: "find", Subject: p.String(), Err: provider.ErrExcluded}
 	}
 	return nil

@@ -239,7 +239,7 @@ func TestCacheInclude(t *testing.T) {
 	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	reg.Reset()
 	for pattern, includes := range map[string]bool{"registry.example.com/other/*": false, "registry.example.com/acme/*": true} {
-		c := &mirrorserve.Cache{Source: src, Mirror: c.Mirror, Include: []provider.Pattern{provider.MustParsePattern(pattern)}}
+		c := &mirrorserve.Cache{Source: src, Mirror: c.Mirror, Patterns: provider.Patterns{Include: []provider.Pattern{provider.MustParsePattern(pattern)}}}
 		status := 404
 		if includes {
 			status = 200

@@ -8,7 +8,7 @@
 //	http.Handle("/providers/", http.StripPrefix("/providers", &mirrorserve.Handler{Source: cache}))
 //
 // Clients decide which providers are requested from the source. A registry client contacts any host:
-// set [Cache.Include], patterns of a [provider.Multi], or VetoHost of
+// set Patterns of the [Cache] or of a [provider.Multi], or VetoHost of
 // [github.com/tofureg/tofureg/transport.Settings].
 //
 // The protocol has no signatures: clients trust the mirror, or have a lock file. See

@@ -73,9 +73,9 @@ func ExampleHandler_bucket() {
 	mirror := &mirrordir.Mirror{Store: signingStore{&storage.Dir{Path: dir}}} // or a Store of contrib/s3
 	handler := &mirrorserve.Handler{
 		Source: &mirrorserve.Cache{
-			Source:  exampleRegistry(),
-			Mirror:  mirror,
-			Include: []provider.Pattern{provider.MustParsePattern("registry.example.com/acme/*")},
+			Source:   exampleRegistry(),
+			Mirror:   mirror,
+			Patterns: provider.Patterns{Include: []provider.Pattern{provider.MustParsePattern("registry.example.com/acme/*")}},
 		},
 		Authorize: func(r *http.Request) error {
 			if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer secret")) != 1 {

@@ -26,7 +26,7 @@ func Example() {
 	registry := &regclient.Client{Transport: &transport.Settings{HTTP: upstream.Client()}}
 	acme := provider.MustParsePattern("registry.example.com/acme/*")
 	server := httptest.NewTLSServer(&regserve.Handler{
-		Providers: &provider.Multi{Sources: []provider.NamedSource{{Name: "upstream", Source: registry, Include: []provider.Pattern{acme}}}},
+		Providers: &provider.Multi{Sources: []provider.NamedSource{{Name: "upstream", Source: registry, Patterns: provider.Patterns{Include: []provider.Pattern{acme}}}}},
 		Host:      svchost.MustParse("registry.example.com"),
 		// Clients fetch archives from where the other registry has them.
 		Archive: func(_ context.Context, pkg *provider.Package) (string, error) { return pkg.URL, nil },
