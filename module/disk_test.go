@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -123,6 +124,7 @@ func TestKilled(t *testing.T) {
 
 var (
 	replaceAt = flag.String("module.replace", "", "replace this `directory` until the process is killed; for TestChild")
+	cacheAt   = flag.String("module.cache", "", "use and prune a cache at this `directory` meanwhile; for TestChild")
 	kills     = flag.Int("module.kills", 6, "how many processes TestKilledAnywhere kills")
 )
 
@@ -161,7 +163,14 @@ func replaceOften(t *testing.T) {
 	for round := range 100_000 {
 		pack := []files{example, earlier}[round%2]
 		src := only(pack.zip(t))
-		must.Get(module.Download(t.Context(), src, module.Request{Location: at(t, archiveURL), Dir: *replaceAt}, module.Options{Replace: true}))(t)
+		o, location := module.Options{Replace: true}, at(t, archiveURL)
+		if *cacheAt != "" {
+			o.Cache, location = &module.Cache{Path: *cacheAt}, pack.pinned(t)
+		}
+		must.Get(module.Download(t.Context(), src, module.Request{Location: location, Dir: *replaceAt}, o))(t)
+		if *cacheAt != "" {
+			must.Get(o.Cache.Prune(t.Context(), time.Now().Add(time.Hour), 0, false))(t)
+		}
 		if round < 5 {
 			fmt.Printf("\nat round %d\n", round)
 		}

@@ -57,6 +57,9 @@ type Options struct {
 	// returns an error, the download fails with a [failure.RefusedError].
 	Approve func(ctx context.Context, loc Location) error
 
+	// Cache, if not nil, keeps packages for other targets.
+	Cache *Cache
+
 	Parallel int // maximum of concurrent downloads of [DownloadAll]; if 0 or less, 16
 
 	// Progress, if not nil, is called for each step. Calls of one [Download] or [DownloadAll] never overlap.
@@ -258,7 +261,7 @@ func follow(ctx context.Context, src Opener, start *Location, s *staging) (*Repo
 	if err := s.place(ctx, got, loc.Subdir); err != nil {
 		return nil, failure.Wrap("store", about, ended(ctx, err))
 	}
-	report.Reused, report.Believed = got.reused, got.believed
+	report.Reused, report.Believed, report.Cached = got.reused, got.believed, got.cached
 	stored := progress.Stored
 	if got.reused {
 		stored = progress.Reused
@@ -277,6 +280,18 @@ func fetch(ctx context.Context, src Opener, loc *Location, s *staging, meter *pr
 			return got, "", err
 		}
 	}
+	if s.o.Cache == nil || s.unwritable != nil {
+		return transfer(ctx, src, loc, s, meter)
+	}
+	got, err = s.o.Cache.fetch(ctx, loc, s, func() (got *unpacked, err error) {
+		got, next, err = transfer(ctx, src, loc, s, meter)
+		return got, err
+	})
+	return got, next, err
+}
+
+// transfer gets the package at loc from where it is, or the text of the next location.
+func transfer(ctx context.Context, src Opener, loc *Location, s *staging, meter *progress.Meter) (got *unpacked, next string, err error) {
 	switch {
 	case loc.Kind == KindHTTP:
 		got, next, err = receive(ctx, src, loc, s, meter)

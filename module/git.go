@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -25,6 +26,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/program"
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/progress"
@@ -104,19 +106,37 @@ type repository struct {
 	protocols []string
 	limit     int64           // of all fetched data, in bytes
 	meter     *progress.Meter // counts it
+
+	attributes []string // files of the commit with attributes
 }
 
-// export makes a package of the commit that loc names.
-func (g *Git) export(ctx context.Context, loc *Location, s *staging, meter *progress.Meter) (*unpacked, error) {
+// check returns an error unless git may use the URL of a repository.
+func (g *Git) check(u *url.URL) error {
+	if _, err := g.protocols(u.Scheme); err != nil {
+		return err
+	}
+	return g.veto(u)
+}
+
+// repository returns a repository for loc that is not created yet.
+func (g *Git) repository(loc *Location, s *staging, meter *progress.Meter) (*repository, error) {
 	u, err := loc.parsedURL()
 	if err != nil {
 		return nil, err
 	}
-	r := &repository{git: g, dir: filepath.Join(s.part.Path(), "git"), limit: s.limits.Package, meter: meter}
-	if r.protocols, err = g.protocols(u.Scheme); err != nil {
+	if err := g.check(u); err != nil {
 		return nil, err
 	}
-	if err := g.veto(u); err != nil {
+	s.trees++
+	r := &repository{git: g, dir: filepath.Join(s.part.Path(), fmt.Sprintf("git%d", s.trees)), limit: s.limits.Package, meter: meter}
+	r.protocols, err = g.protocols(u.Scheme)
+	return r, err
+}
+
+// export makes a package of the commit that loc names.
+func (g *Git) export(ctx context.Context, loc *Location, s *staging, meter *progress.Meter) (*unpacked, error) {
+	r, err := g.repository(loc, s, meter)
+	if err != nil {
 		return nil, err
 	}
 	meter.Start(0)
@@ -139,9 +159,25 @@ func (g *Git) export(ctx context.Context, loc *Location, s *staging, meter *prog
 	if err != nil {
 		return nil, err
 	}
-	got.commit = commit
+	got.commit, got.filtered = commit, r.mayFilter(got.root)
 	got.skip(submodules...)
 	return got, nil
+}
+
+// maxAttributes is how many bytes of a file with attributes are searched.
+const maxAttributes = 64 << 10
+
+// mayFilter reports whether git may have applied a filter of the user's configuration to files of a package.
+func (r *repository) mayFilter(root *os.Root) bool {
+	return r.git.VetoHost == nil && slices.ContainsFunc(r.attributes, func(name string) bool {
+		f, err := fsx.OpenRegularIn(root, filepath.FromSlash(name))
+		if err != nil {
+			return true
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, maxAttributes+1))
+		return err != nil || len(data) > maxAttributes || bytes.Contains(data, []byte("filter"))
+	})
 }
 
 // clone creates the repository and fetches the commit that loc names. If the server hashes
@@ -160,6 +196,43 @@ func (r *repository) clone(ctx context.Context, loc *Location) (string, error) {
 		return "", err
 	}
 	return r.fetchCommit(ctx, loc.Ref, shallow)
+}
+
+// commitOf asks the server for the commit that loc names. It returns "" if the server does not say, or if git may find
+// another one.
+func (g *Git) commitOf(ctx context.Context, loc *Location, s *staging) string {
+	r, err := g.repository(loc, s, &progress.Meter{})
+	address, shallow := cutDepth(loc.URL)
+	if err != nil || r.create(ctx, address) != nil {
+		return ""
+	}
+	args := []string{"ls-remote", "--quiet", "--", "origin"}
+	var names []string
+	for _, name := range namesOnServer(cmp.Or(loc.Ref, "HEAD"), shallow) {
+		if name != "HEAD" && !strings.HasPrefix(name, "refs/") { // as git resolves it
+			names = append(names, "refs/"+name, "refs/tags/"+name, "refs/heads/"+name)
+			continue
+		}
+		names = append(names, name)
+	}
+	for _, name := range names {
+		args = append(args, name, name+"^{}")
+	}
+	out, err := r.run(ctx, args...)
+	if err != nil {
+		return ""
+	}
+	commits := map[string]string{}
+	for line := range strings.Lines(out) {
+		commit, name, _ := strings.Cut(strings.TrimSpace(line), "	")
+		commits[name] = commit
+	}
+	for _, name := range names {
+		if commit := cmp.Or(commits[name+"^{}"], commits[name]); isObject(commit) {
+			return commit
+		}
+	}
+	return ""
 }
 
 // cutDepth returns the URL without the parameter depth, and whether it had one.
@@ -355,6 +428,9 @@ func (r *repository) inspect(ctx context.Context, commit string, limit int) ([]s
 			}
 			if strings.HasPrefix(mode, "160000 ") && len(modules) < maxSkipped {
 				modules = append(modules, name)
+			}
+			if path.Base(name) == ".gitattributes" {
+				r.attributes = append(r.attributes, name)
 			}
 		}
 	}, "ls-tree", "-r", "-z", "--full-tree", commit)

@@ -33,6 +33,9 @@ type Report struct {
 	// Commit, Size and Skipped are empty.
 	Reused bool `json:"reused,omitempty"`
 
+	// Cached is true if the package was copied from [Options.Cache]. If it was found by Request.H1, Commit is empty.
+	Cached bool `json:"cached,omitempty"`
+
 	// Believed is when H1 was computed, if the files were not read; see [Options.Stamps].
 	Believed time.Time `json:"believed,omitzero"`
 

@@ -32,6 +32,9 @@ type unpacked struct {
 	commit   string   // from a git repository
 	skipped  []string // at most maxSkipped omitted names
 	reused   bool
+	cached   bool      // it is a copy from Options.Cache
+	git      bool      // its modes are those of git
+	filtered bool      // the configuration of git may have changed it
 	believed time.Time // see Report
 }
 
@@ -166,7 +169,7 @@ func (s *staging) unpack(ctx context.Context, ofGit bool, write func(root *os.Ro
 	if err != nil {
 		return nil, err
 	}
-	got := &unpacked{root: root}
+	got := &unpacked{root: root, git: ofGit}
 	limits := archive.Limits(s.limits)
 	limits.Package = -1 // bodyReader limits what is received
 	// Real packages have names that not every system keeps.

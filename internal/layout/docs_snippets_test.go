@@ -109,10 +109,7 @@ func check(ctx context.Context, lock *lockfile.File, p addrs.Provider, v addrs.V
 	}
 	policy := verify.Policy{Accept: lock.Accept(p, v)}
 	_, err = policy.Check(ctx, verify.Evidence{}, file, info.Size())
-	if mismatch, ok := errors.AsType[*checksum.MismatchError](err); ok {
-		return fmt.Errorf("%s is not an archive that the lock file accepts: it has the hash %s", file.Name(), mismatch.Got)
-	}
-	return err
+	return err // perhaps a *checksum.MismatchError
 }
 
 func explain(err error) string {
@@ -357,8 +354,5 @@ func pruneCache(ctx context.Context, path string) error {
 	for _, p := range removed {
 		fmt.Println("removed", p.Provider, p.Version, p.Platform, p.By, p.Used.Format(time.DateOnly))
 	}
-	if errors.Is(err, install.ErrAccessTimes) {
-		log.Print("what only a CLI has used would be removed too: nothing is")
-	}
-	return err
+	return err // perhaps install.ErrAccessTimes
 }

@@ -132,6 +132,7 @@ var boundedLoops = map[string]string{
 	"internal/fsx.newPart":                "at most 100 attempts",
 	"internal/fsx.PartDir.put":            "at most 100 attempts",
 	"internal/stamp.System.place":         "the parents of a directory that the caller names",
+	"module.Cache.open":                   "three directories",
 	"module.staging.checkOutside":         "the parents of a directory that the caller names",
 	"provider/install.location.acquire":   "the parents of a directory in a plugin directory",
 	"provider/install.location.installed": "the parents of a directory in a plugin directory",

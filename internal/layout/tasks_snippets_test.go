@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
@@ -87,6 +88,10 @@ func hasMoved(ctx context.Context, source module.Source, request module.Request,
 		return true, nil
 	}
 	return false, err
+}
+
+func withCache(path string) module.Options {
+	return module.Options{Git: &module.Git{}, Cache: &module.Cache{Path: path, MaxAge: time.Hour}}
 }
 
 func (w *workload) Token(ctx context.Context, host svchost.Hostname) (auth.Token, error) {

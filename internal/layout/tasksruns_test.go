@@ -106,6 +106,14 @@ func TestTaskModules(t *testing.T) {
 	if moved, err := hasMoved(t.Context(), client, request, report.H1); moved || err != nil {
 		t.Errorf("hasMoved = %t, %v; want false", moved, err)
 	}
+	options := withCache(filepath.Join(t.TempDir(), "cache"))
+	for i := range 2 {
+		request := request
+		request.Dir, request.H1 = filepath.Join(t.TempDir(), "network"), report.H1
+		if got := must.Get(module.Download(t.Context(), client, request, options))(t); got.Cached != (i == 1) {
+			t.Errorf("download %d with a cache: cached %t", i, got.Cached)
+		}
+	}
 	other := regtest.New("registry.example.com")
 	other.AddModule(regtest.Module{Address: "acme/network/aws", Version: "1.0.0", Files: map[string]string{"main.tf": "# 2\n"}})
 	client = &regclient.Client{Transport: &transport.Settings{HTTP: other.Client()}}

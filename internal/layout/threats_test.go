@@ -103,7 +103,7 @@ var endsShownBy = map[string]string{
 	"internal/testing/hostile.TestEnds": `auth.CredentialsFile.Forget auth.CredentialsFile.Save serve/mirrordir.Mirror.AddLocked
 		serve/mirrordir.Mirror.All serve/mirrordir.Mirror.Check serve/mirrordir.Mirror.ListedVersions
 		serve/mirrordir.Mirror.ProviderVersions serve/mirrordir.Mirror.Reindex
-		serve/mirrordir.Mirror.Remove serve/mirrordir.Mirror.Sweep module.Download module.DownloadAll provider.Download
+		serve/mirrordir.Mirror.Remove serve/mirrordir.Mirror.Sweep module.Cache.Prune module.Download module.DownloadAll provider.Download
 		provider/hashstore.Dir.Prune provider/install.Dir.Install provider/install.Dir.Lookup provider/install.Dir.Place
 		provider/install.Dir.Prune provider/install.Dir.PruneUnused provider/install.Installer.Plan provider/install.CheckEntry provider/install.CheckPlatforms
 		transport/doccache.Transport.RoundTrip verify.Policy.Check verify/checksum.H1Dir verify/checksum.H1Zip

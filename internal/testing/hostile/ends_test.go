@@ -300,6 +300,18 @@ var endings = []ending{
 			return err
 		}
 	}},
+	{"module.Cache.Prune", 100, false, func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
+		must.Do(t, os.Chmod(dir, 0o700))
+		litter(t, filepath.Join(dir, "packages"), "%064x")
+		litter(t, filepath.Join(dir, "keys"), "%064x")
+		return func(ctx context.Context) error {
+			return errorOf((&module.Cache{Path: dir}).Prune(ctx, time.Now().Add(time.Hour), 0, false))
+		}
+	}},
+	{"module.Download into a cache", 200, false, at(func(ctx context.Context, c *crowd, dir string) error {
+		o := module.Options{Cache: &module.Cache{Path: filepath.Join(dir, "cache")}}
+		return errorOf(module.Download(ctx, c.world().registry(), module.Request{Source: addrs.ModuleSource{Module: direct}, Version: v1, Dir: filepath.Join(dir, "m")}, o))
+	})},
 	{"hashstore.Dir.Prune", 100, false, func(t *testing.T, _ *crowd, dir string) func(context.Context) error {
 		litter(t, dir, "%064x")
 		return func(ctx context.Context) error {
