@@ -2,11 +2,13 @@ package provider
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -133,13 +135,18 @@ func stem(p addrs.Provider, version string, platform addrs.Platform) string {
 	return p.Type() + "_" + version + "_" + platform.String()
 }
 
+var errNoArchive = errors.New("not the name of an archive")
+
 // ParseArchiveName parses a name that [Package.ArchiveName] returns, in any case except in the version. A fifth part of
-// 26 letters and digits, as mirrors in object stores have it, is ignored. If name lacks the prefix or the suffix, all
-// results are zero. If it is otherwise invalid, or of another provider, only problem is set.
-func ParseArchiveName(p addrs.Provider, name string) (v addrs.Version, platform addrs.Platform, problem string) {
+// 26 letters and digits, as mirrors in object stores have it, is ignored. The error is an [*addrs.ParseError], unless
+// name lacks the prefix or the suffix.
+func ParseArchiveName(p addrs.Provider, name string) (v addrs.Version, platform addrs.Platform, err error) {
 	middle, ok := cutFold(name)
 	if !ok {
-		return v, platform, ""
+		return v, platform, errNoArchive
+	}
+	invalid := func(reason string) (addrs.Version, addrs.Platform, error) {
+		return v, platform, &addrs.ParseError{Kind: "archive name", Input: fault.Shown(name, 200), Reason: reason}
 	}
 	parts := strings.Split(middle, "_")
 	if len(parts) == 5 && len(parts[4]) == nonceLength && strings.Trim(strings.ToLower(parts[4]), nonceDigits) == "" {
@@ -147,20 +154,20 @@ func ParseArchiveName(p addrs.Provider, name string) (v addrs.Version, platform 
 	}
 	switch {
 	case len(parts) != 4:
-		return v, platform, "is not of the form terraform-provider-TYPE_VERSION_OS_ARCH.zip"
+		return invalid("it is not of the form terraform-provider-TYPE_VERSION_OS_ARCH.zip")
 	case !strings.EqualFold(parts[0], p.Type()):
-		return v, platform, "is of another provider"
+		return invalid("it is of another provider")
 	}
 	// Unlike the CLI, this keeps the case: 1.0.0-RC1 is not 1.0.0-rc1.
 	version, err := addrs.ParseVersion(parts[1])
 	if err != nil {
-		return v, platform, "has an invalid version"
+		return invalid("it has an invalid version")
 	}
 	on, err := addrs.NewPlatform(strings.ToLower(parts[2]), strings.ToLower(parts[3]))
 	if err != nil {
-		return v, platform, "has an invalid platform"
+		return invalid("it has an invalid platform")
 	}
-	return version, on, ""
+	return version, on, nil
 }
 
 // cutFold removes the prefix and the suffix of the name of an archive, in any case.

@@ -101,7 +101,8 @@ func TestParseArchiveName(t *testing.T) {
 	if got, want := pkg.ArchiveName(), "terraform-provider-demo_1.2.3_linux_amd64.zip"; got != want {
 		t.Errorf("ArchiveName() = %s, want %s", got, want)
 	}
-	const form = "is not of the form terraform-provider-TYPE_VERSION_OS_ARCH.zip"
+	const form = "it is not of the form terraform-provider-TYPE_VERSION_OS_ARCH.zip"
+	const other = "not the name of an archive"
 	const nonce = "abcdefghijklmnopqrstuvwx27"
 	for name, want := range map[string]struct{ version, platform, problem string }{
 		"terraform-provider-demo_1.2.3_linux_amd64.zip":                                {"1.2.3", "linux_amd64", ""},
@@ -115,19 +116,25 @@ func TestParseArchiveName(t *testing.T) {
 		"TERRAFORM-PROVIDER-demo_1.2.3_linux_amd64_" + strings.ToUpper(nonce) + ".zip": {"1.2.3", "linux_amd64", ""},
 		"terraform-provider-demo_1.2.3_linux.zip":                                      {problem: form},
 		"terraform-provider-.zip":                                                      {problem: form},
-		"terraform-provider-other_1.2.3_linux_amd64.zip":                               {problem: "is of another provider"},
-		"terraform-provider-demo_latest_linux_amd64.zip":                               {problem: "has an invalid version"},
-		"terraform-provider-demo_1.2.3_linux_.zip":                                     {problem: "has an invalid platform"},
-		"terraform-provider-demo_1.2.3_linux_amd64.record.json":                        {},
-		"opentofu-provider-demo_1.2.3_linux_amd64.zip":                                 {},
-		"terraform-provider.zip":                                                       {},
-		"":                                                                             {},
+		"terraform-provider-other_1.2.3_linux_amd64.zip":                               {problem: "it is of another provider"},
+		"terraform-provider-demo_latest_linux_amd64.zip":                               {problem: "it has an invalid version"},
+		"terraform-provider-demo_1.2.3_linux_.zip":                                     {problem: "it has an invalid platform"},
+		"terraform-provider-demo_1.2.3_linux_amd64.record.json":                        {problem: other},
+		"opentofu-provider-demo_1.2.3_linux_amd64.zip":                                 {problem: other},
+		"terraform-provider.zip":                                                       {problem: other},
+		"":                                                                             {problem: other},
 		archiveName(demo, v123, linux):                                                 {"1.2.3", "linux_amd64", ""},
 		archiveName(demo, v123, linux) + archiveName(demo, v123, linux):                {problem: form},
 	} {
-		v, platform, problem := provider.ParseArchiveName(demo, name)
+		v, platform, err := provider.ParseArchiveName(demo, name)
+		problem := ""
+		if e, ok := errors.AsType[*addrs.ParseError](err); ok && e.Kind == "archive name" && e.Input == name {
+			problem = e.Reason
+		} else if err != nil {
+			problem = err.Error()
+		}
 		if v.String() != want.version || platform.String() != want.platform || problem != want.problem {
-			t.Errorf("ParseArchiveName(%q) is %q, %q, %q, want %+v", name, v, platform, problem, want)
+			t.Errorf("ParseArchiveName(%q) is %q, %q, %v, want %+v", name, v, platform, err, want)
 		}
 	}
 }
@@ -135,12 +142,13 @@ func TestParseArchiveName(t *testing.T) {
 func FuzzParseArchiveName(f *testing.F) {
 	f.Add(archiveName(demo, v123, linux))
 	f.Add("terraform-provider-demo_1.2.3_linux_amd64_extra.zip")
+	f.Add("TERRAFORM-PROVIDER-Demo_1_a_b_c.ZIP")
 	f.Fuzz(func(t *testing.T, name string) {
-		v, platform, problem := provider.ParseArchiveName(demo, name)
-		if (v == addrs.Version{}) != (platform == addrs.Platform{}) || problem != "" && !v.IsZero() {
-			t.Fatalf("ParseArchiveName(%q) is %q, %q, %q", name, v, platform, problem)
+		v, platform, err := provider.ParseArchiveName(demo, name)
+		if v.IsZero() != (err != nil) || platform.IsZero() != (err != nil) {
+			t.Fatalf("ParseArchiveName(%q) is %q, %q, %v", name, v, platform, err)
 		}
-		if v.IsZero() {
+		if err != nil {
 			return
 		}
 		if v2, p2, _ := provider.ParseArchiveName(demo, archiveName(demo, v, platform)); v2 != v || p2 != platform {

@@ -253,10 +253,10 @@ func (s *releases) ProviderVersions(_ context.Context, p addrs.Provider) (*provi
 	}
 	platforms := map[addrs.Version][]addrs.Platform{}
 	for _, name := range names {
-		v, on, _ := provider.ParseArchiveName(p, path.Base(name))
-		platforms[v] = append(platforms[v], on)
+		if v, on, err := provider.ParseArchiveName(p, path.Base(name)); err == nil { // no other file
+			platforms[v] = append(platforms[v], on)
+		}
 	}
-	delete(platforms, addrs.Version{}) // other files
 	list := &provider.Versions{Provider: p}
 	for v, on := range platforms {
 		list.List = append(list.List, provider.Release{Version: v, Platforms: on})

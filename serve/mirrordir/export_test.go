@@ -5,7 +5,6 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/stored"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/storage"
 )
 
@@ -30,10 +29,6 @@ var (
 			return nil, err
 		}
 		return stored.Encode(d)
-	}
-	ParseArchive = func(p addrs.Provider, name string) (version, platform, problem string) {
-		v, on, problem := provider.ParseArchiveName(p, name)
-		return v.String(), on.String(), problem
 	}
 )
 

@@ -40,7 +40,10 @@ type packageFile struct {
 }
 
 // ignoredFile has a name that looks like the name of an archive but is invalid.
-type ignoredFile struct{ name, problem string }
+type ignoredFile struct {
+	name    string
+	problem *addrs.ParseError
+}
 
 // listFiles lists the files of p in directories. Of several archives of one package it prefers the canonical name,
 // then the first.
@@ -73,7 +76,7 @@ func (f *files) addFile(p addrs.Provider, name string, size int64) {
 	f.sizes[name] = size
 	base := path.Base(name)
 	if archive, ok := recordedArchive(base); ok {
-		if v, _, _ := provider.ParseArchiveName(p, archive); !v.IsZero() {
+		if v, _, err := provider.ParseArchiveName(p, archive); err == nil {
 			f.records[v] = append(f.records[v], name)
 			f.versions[v] = true
 		}
@@ -85,11 +88,11 @@ func (f *files) addFile(p addrs.Provider, name string, size int64) {
 		}
 		return
 	}
-	v, platform, problem := provider.ParseArchiveName(p, base)
-	if problem != "" {
-		f.ignored = append(f.ignored, ignoredFile{name, problem})
+	v, platform, err := provider.ParseArchiveName(p, base)
+	if e, ok := errors.AsType[*addrs.ParseError](err); ok {
+		f.ignored = append(f.ignored, ignoredFile{name, e})
 	}
-	if v.IsZero() {
+	if err != nil {
 		return
 	}
 	f.versions[v] = true
@@ -153,7 +156,7 @@ const maxWarnings = 100
 func (f *files) available(p addrs.Provider) *provider.Versions {
 	list := &provider.Versions{Provider: p}
 	for _, i := range f.ignored[:min(len(f.ignored), maxWarnings)] {
-		list.Warnings = append(list.Warnings, fmt.Sprintf("ignored %.200q: the name %s", path.Base(i.name), i.problem))
+		list.Warnings = append(list.Warnings, "ignored "+i.problem.Error())
 	}
 	for v, on := range f.packages {
 		list.List = append(list.List, provider.Release{Version: v, Platforms: slices.SortedFunc(maps.Keys(on), addrs.Platform.Compare)})

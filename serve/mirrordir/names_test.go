@@ -51,28 +51,6 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-func FuzzParseArchive(f *testing.F) {
-	for _, name := range []string{
-		"terraform-provider-alpha_1.0.0_linux_amd64.zip", "TERRAFORM-PROVIDER-Alpha_1_a_b_c.ZIP",
-		"terraform-provider-.zip", "terraform-provider-alpha____.zip", "terraform-provider-zip", "",
-	} {
-		f.Add(name)
-	}
-	f.Fuzz(func(t *testing.T, name string) {
-		version, platform, problem := mirrordir.ParseArchive(alpha, name)
-		if problem != "" || version == "" {
-			if version != "" || platform != "" {
-				t.Errorf("%q: %q, %q with the problem %q", name, version, platform, problem)
-			}
-			return
-		}
-		again := "terraform-provider-alpha_" + version + "_" + platform + ".zip"
-		if v, p, _ := mirrordir.ParseArchive(alpha, again); v != version || p != platform {
-			t.Errorf("%q is %s %s, %q is %s %s", name, version, platform, again, v, p)
-		}
-	})
-}
-
 func FuzzResolve(f *testing.F) {
 	for _, ref := range []string{"x.zip", "../../../h/x", "%2e%2e/x", "..%2f..%2f..%2f..%2fx", `a\b`, "a//b"} {
 		f.Add(ref)

@@ -31,8 +31,8 @@ func TestRecordIsNoArchive(t *testing.T) {
 			t.Errorf("the archive %s is taken for a record of %s", archive, of)
 		}
 		seen[record] = archive
-		if v, _, problem := provider.ParseArchiveName(alpha, name); !v.IsZero() || problem != "" {
-			t.Errorf("ParseArchiveName(%s) = %s, %q; want nothing", name, v, problem)
+		if v, _, err := provider.ParseArchiveName(alpha, name); err == nil || strings.HasPrefix(err.Error(), "invalid") {
+			t.Errorf("ParseArchiveName(%s) = %s, %v; want that it is another file", name, v, err)
 		}
 		for how, is := range map[string]bool{
 			"its first word":           strings.HasPrefix(strings.ToLower(name), "terraform-provider-"),

@@ -273,8 +273,8 @@ func linesOf(sums *verify.Sums, p addrs.Provider, v addrs.Version) map[addrs.Pla
 	for name, zh := range sums.All() {
 		typ, rest, _ := strings.Cut(name, "_")
 		typ = strings.TrimPrefix(strings.TrimPrefix(typ, "terraform-provider-"), "opentofu-provider-")
-		of, platform, _ := provider.ParseArchiveName(p, "terraform-provider-"+typ+"_"+strings.TrimPrefix(rest, "v"))
-		if !of.IsZero() && of == v {
+		of, platform, err := provider.ParseArchiveName(p, "terraform-provider-"+typ+"_"+strings.TrimPrefix(rest, "v"))
+		if err == nil && of == v {
 			list[platform] = append(list[platform], sumsLine{name, zh})
 		}
 	}

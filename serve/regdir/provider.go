@@ -173,11 +173,11 @@ func (rel Release) platforms(i item, ev verify.Evidence, manifest checksum.Hash)
 			&checksum.MismatchError{Filename: name, Source: "SHA256SUMS", Want: []checksum.Hash{want}, Got: []checksum.Hash{manifest}})
 	}
 	for name := range checked.Sums().All() {
-		v, platform, problem := provider.ParseArchiveName(rel.Provider, name)
-		switch {
-		case problem != "":
-			return nil, fmt.Errorf("SHA256SUMS lists %.200q: the name %s", name, problem)
-		case v.IsZero():
+		v, platform, err := provider.ParseArchiveName(rel.Provider, name)
+		switch _, invalid := errors.AsType[*addrs.ParseError](err); {
+		case invalid:
+			return nil, fmt.Errorf("SHA256SUMS: %w", err)
+		case err != nil:
 			continue // another file
 		case v != rel.Version:
 			return nil, fmt.Errorf("SHA256SUMS lists %.200q, an archive of another version", name)

@@ -40,7 +40,7 @@ func TestSumsLines(t *testing.T) {
 		"terraform-provider-alpha_../../x_linux_amd64.zip":            "invalid version",
 		"terraform-provider-alpha_1.0.0_linux_arm64.zip":              "set AllowMissing",
 		"terraform-provider-alpha_1.1.0_linux_arm64.zip":              "another version",
-		"terraform-provider-beta_1.0.0_linux_arm64.zip":               "of another provider",
+		"terraform-provider-beta_1.0.0_linux_arm64.zip":               "it is of another provider",
 		"Terraform-Provider-alpha_1.0.0_linux_amd64.zip":              "want the name terraform-provider-alpha_1.0.0_linux_amd64.zip",
 		"terraform-provider-alpha_1.0.0.zip":                          "is not of the form",
 		"terraform-provider-alpha_1.0.0_windows_" + long(33) + ".zip": "invalid platform",
