@@ -70,7 +70,10 @@ func ExampleVersion_Compare() {
 	}
 	slices.SortFunc(list, addrs.Version.Compare)
 	fmt.Println(list)
-	// Output: [1.9.0 1.10.0 2.0.0-beta.2 2.0.0-beta.11 2.0.0]
+	fmt.Println("releases:", slices.DeleteFunc(list, addrs.Version.IsPrerelease))
+	// Output:
+	// [1.9.0 1.10.0 2.0.0-beta.2 2.0.0-beta.11 2.0.0]
+	// releases: [1.9.0 1.10.0 2.0.0]
 }
 
 func ExampleProviderConstraint_Allows() {
@@ -129,10 +132,12 @@ func ExampleParseModuleSource() {
 		log.Fatal(err)
 	}
 	fmt.Println(s.Module)
-	fmt.Println(s.Subdir)
+	fmt.Println(s.Module.Namespace(), s.Module.Name(), s.Module.System(), s.Subdir)
+	fmt.Println(s.PURL(addrs.MustParseVersion("5.0.0"))) // for an inventory
 	// Output:
 	// registry.opentofu.org/terraform-aws-modules/iam/aws
-	// modules/iam-user
+	// terraform-aws-modules iam aws modules/iam-user
+	// pkg:terraform/terraform-aws-modules/iam/aws@5.0.0?repository_url=registry.opentofu.org#modules/iam-user
 }
 
 // All types marshal to text, so they can be fields and map keys in JSON.

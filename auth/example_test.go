@@ -13,15 +13,16 @@ import (
 func ExampleEnviron() {
 	// Programs pass os.Environ().
 	tokens := auth.Environ([]string{"TF_TOKEN_registry_example_com=abc123"})
+	host := svchost.MustParse("registry.example.com")
 
-	token, err := tokens.Token(context.Background(), svchost.MustParse("registry.example.com"))
+	token, err := tokens.Token(context.Background(), host)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(token)
+	fmt.Println(tokens.Variable(host), token)
 	fmt.Println(token.Reveal())
 	// Output:
-	// [redacted]
+	// TF_TOKEN_registry_example_com [redacted]
 	// abc123
 }
 

@@ -129,3 +129,43 @@ func ExampleConfig_TokenOrigin() {
 	// c.example.com true environment variable TF_TOKEN_c_example_com <nil>
 	// d.example.com false default <nil>
 }
+
+// What a configuration says, for a program that explains it.
+func ExampleConfig_Methods() {
+	cfg, err := cliconfig.Load(context.Background(), exampleSystem(map[string]string{
+		"home/alice/.tofurc": `
+			provider_installation {
+				network_mirror {
+					url     = "https://mirror.example.com/"
+					include = ["example.com/*/*"]
+				}
+				direct {}
+			}
+			module_installation {
+				direct {
+					cooldown_period = "7d"
+				}
+			}`,
+	}, "TF_TOKEN_mirror_example_com=zzzzzz"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(cfg.Files())
+	for _, m := range cfg.Methods() {
+		fmt.Println(m.Place, m.Kind, m.Location, m.Include)
+	}
+	if modules := cfg.ModuleCooldown(); modules != nil {
+		fmt.Println("modules:", modules.Age)
+	}
+	token, err := cfg.Credentials().Token(context.Background(), svchost.MustParse("mirror.example.com"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(token)
+	// Output:
+	// [/home/alice/.tofurc]
+	// /home/alice/.tofurc:3:5 network_mirror https://mirror.example.com/ [example.com/*/*]
+	// /home/alice/.tofurc:7:5 direct  []
+	// modules: 168h0m0s
+	// [redacted]
+}

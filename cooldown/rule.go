@@ -15,7 +15,7 @@ type Rule struct {
 	// Age is the minimum age. If zero or less, no version is held back, and Dates is not used.
 	Age time.Duration
 
-	// Dates, if not nil, has further dates; the later one counts. With a [Recorder], see [As], versions that were
+	// Dates, if not nil, has further dates; the later one counts. With a [Recorder], versions that were
 	// listed once stay listed.
 	Dates Dates
 
@@ -33,6 +33,11 @@ type Dates interface {
 }
 
 // Recorder is a Dates that records which versions were listed. A rule calls Record in place of FirstSeen.
+// A rule also finds a Recorder in a Dates that has a method
+//
+//	Unwrap() Dates
+//
+// and no Record of its own. A struct that embeds a Ledger hides that it is a Recorder.
 type Recorder interface {
 	// Record calls decide for the versions in look, in their order, with the time at which they were first seen,
 	// zero if unknown, and whether they were listed once. It records those that decide returns true for as listed.
@@ -48,15 +53,6 @@ type Look struct {
 	Partial bool      // as in [provider.Versions]
 	Now     time.Time // when new versions were first seen
 }
-
-// As returns d as a T, an interface such as [Recorder], or the first Dates that d wraps and that is one. A
-// Dates wraps another one if it has a method
-//
-//	Unwrap() Dates
-//
-// A wrapper without it is not a Recorder. A wrapper that counts has Record besides FirstSeen. A struct that
-// embeds a Ledger hides that it is a Recorder.
-func As[T any](d Dates) (t T, ok bool) { return wrap.As[T](d) }
 
 // Subject is a provider or a module.
 type Subject struct {
@@ -88,7 +84,7 @@ type verdict struct {
 func (r *Rule) judge(ctx context.Context, of Subject, list []Version, partial bool, permit func(addrs.Version) bool) ([]verdict, error) {
 	now := clock(r.Now)
 	verdicts := make([]verdict, len(list))
-	if recorder, ok := As[Recorder](r.Dates); ok {
+	if recorder, ok := wrap.As[Recorder](r.Dates); ok {
 		for i := range verdicts {
 			verdicts[i].held = true // also if Record does not call decide
 		}

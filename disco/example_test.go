@@ -7,6 +7,7 @@ import (
 	"log"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
@@ -48,6 +49,7 @@ func ExampleClient_Discover() {
 	if failed, ok := errors.AsType[*disco.ServiceError](err); ok && errors.Is(err, disco.ErrServiceVersion) {
 		fmt.Println("try", failed.Offered)
 	}
+	client.Forget(host) // the next call asks the host again
 	// Output:
 	// https://registry.example.com/api/providers/v1/
 	// modules.v1 at registry.example.com: service version not offered; the host offers modules.v2
@@ -64,8 +66,10 @@ func ExampleServices_OAuthClient() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	fmt.Println("in the browser:", slices.Contains(login.GrantTypes, disco.GrantAuthzCode))
 	fmt.Println(login.ID, login.AuthorizationURL, login.TokenURL, login.MinPort, login.MaxPort)
 	// Output:
+	// in the browser: true
 	// cli https://registry.example.com/oauth/authorize https://registry.example.com/oauth/token 10000 10010
 }
 
@@ -115,4 +119,19 @@ func ExampleParseServices() {
 	// Output:
 	// modules.v1 at example.com: insecure: http://example.com/modules/ is not https; set AllowHTTP to permit it
 	// providers.v1 https://cdn.example.com/discovery/api/v1/
+}
+
+// Two registries without a discovery document.
+func ExampleNewServices() {
+	hosts := disco.Hosts{Overrides: map[svchost.Hostname]*disco.Services{}}
+	for _, name := range []string{"registry.example.com", "modules.example.com"} {
+		hosts.Overrides[svchost.MustParse(name)] = disco.NewServices(svchost.MustParse(name), map[disco.Service]any{disco.ModulesV1: "/api/modules/"})
+	}
+	client := disco.Client{Hosts: &hosts}
+	services, err := client.Discover(context.Background(), svchost.MustParse("modules.example.com")) // without a request
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(services.URL(disco.ModulesV1))
+	// Output: https://modules.example.com/api/modules/ <nil>
 }

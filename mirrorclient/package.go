@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/jsondoc"
 	"github.com/tofureg/tofureg/internal/source"
@@ -167,11 +168,11 @@ func (c *Client) pick(doc *versionDocument, p addrs.Provider, v addrs.Version, p
 // schemes that the platform of pkg lacks, unless that has no hash to compare.
 func allHashes(pkg *provider.Package) []checksum.Hash {
 	own := pkg.Hashes[pkg.Platform]
-	all := checksum.Sorted(slices.Collect(maps.Values(pkg.Hashes))...)
-	if !slices.ContainsFunc(own, checksum.Hash.Known) {
+	all := hashlist.Sorted(slices.Collect(maps.Values(pkg.Hashes))...)
+	if !slices.ContainsFunc(own, hashlist.Known) {
 		return all
 	}
-	return slices.DeleteFunc(all, func(h checksum.Hash) bool { return !checksum.HasScheme(own, h.Scheme()) })
+	return slices.DeleteFunc(all, func(h checksum.Hash) bool { return !hashlist.Has(own, h.Scheme()) })
 }
 
 // setArchive sets the URL and the hashes for the platform of pkg.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/transport"
@@ -177,8 +180,19 @@ func ExampleParseLocation() {
 // buckets is a Fetcher. A real one would fetch from S3, or call go-getter with loc.Source().
 type buckets struct{}
 
-func (buckets) FetchModule(_ context.Context, _ *module.Location, dir string, _ module.Options) ([]string, error) {
-	return nil, os.WriteFile(filepath.Join(dir, "main.tf"), []byte("# from a bucket\n"), 0o644)
+func (buckets) FetchModule(_ context.Context, _ *module.Location, dir string, o module.Options) ([]string, error) {
+	object := strings.NewReader("# from a bucket\n") // a Fetcher asks for it
+	meter := progress.Meter{Report: o.Progress}
+	meter.Start(object.Size())
+	file, err := os.Create(filepath.Join(dir, "main.tf"))
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(file, io.TeeReader(object, &meter))
+	if err = errors.Join(err, file.Close()); err == nil {
+		meter.Finish()
+	}
+	return nil, err
 }
 
 // One Fetcher for each kind of location, such as those of contrib/oci and contrib/s3.
@@ -207,4 +221,18 @@ func ExampleFetchers() {
 	// Output:
 	// h1:WRnY6VvzLQvr0OZEETG4LpfOOlW4TPPy6BTUdI0GIfg=
 	// fetch oci://registry.example.com/vpc: a location of kind oci needs Options.Fetcher["oci"]
+}
+
+// A rule for the modules of a namespace.
+func ExampleParsePattern() {
+	own, err := module.ParsePattern("example.com/acme/*/*")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range []string{"example.com/acme/network/aws", "example.com/other/network/aws"} {
+		fmt.Println(m, own.Matches(addrs.MustParseModule(m)))
+	}
+	// Output:
+	// example.com/acme/network/aws true
+	// example.com/other/network/aws false
 }

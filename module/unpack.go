@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -198,7 +199,7 @@ func (s *staging) unpack(ctx context.Context, ofGit bool, write func(root *os.Ro
 	case err == nil && slices.ContainsFunc(files, func(f archive.File) bool { return f.Target != "" }):
 		got.h1, err = checksum.L1Dir(ctx, fsx.Tree(ctx, root))
 	case err == nil:
-		got.h1, err = checksum.H1Sum(archive.Sums(files, false))
+		got.h1, err = hashlist.H1(archive.Sums(files, false))
 	}
 	if err == nil {
 		err = fsx.SyncTree(ctx, root)

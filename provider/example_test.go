@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
@@ -261,4 +262,81 @@ func ExampleHashes() {
 	// Output:
 	// 2 platforms, 10 hashes, 4 of them computed
 	// 2 platforms, 10 hashes, 0 of them computed
+}
+
+// inventory is a Source with a list of its own, which opens the files of another source.
+type inventory struct {
+	provider.Source
+	versions *provider.Versions
+}
+
+func (i inventory) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
+	return i.versions.Clone(), nil
+}
+
+func (i inventory) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
+	if _, ok := i.versions.Find(v); !ok {
+		return nil, i.versions.Unavailable(v, on)
+	}
+	return i.Source.ProviderPackage(ctx, p, v, on)
+}
+
+// A list of approved versions, in front of a registry.
+func ExampleSource() {
+	registry := regtest.New("registry.example.com") // instead of a real one
+	for _, version := range []string{"1.0.0", "1.1.0"} {
+		registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version})
+	}
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
+	alpha, linux := addrs.MustParseProvider("registry.example.com/acme/alpha"), addrs.MustParsePlatform("linux_amd64")
+	approved := &provider.Versions{Provider: alpha, List: []provider.Release{{Version: addrs.MustParseVersion("1.0.0")}}}
+	src := provider.CheckAnswers(inventory{client, approved})
+
+	ctx := context.Background()
+	pkg, err := provider.Find(ctx, src, alpha, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(pkg, pkg.Fits(provider.Need{}))
+	_, err = src.ProviderPackage(ctx, alpha, addrs.MustParseVersion("1.1.0"), linux)
+	fmt.Println(errors.Is(err, failure.ErrNoVersion))
+	// Output:
+	// registry.example.com/acme/alpha 1.0.0 linux_amd64 <nil>
+	// true
+}
+
+// An installer fetches archives into files of its own. The packages of a version share one SHA256SUMS document.
+func ExampleReceive() {
+	registry := regtest.New("registry.example.com") // instead of a real one
+	registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: []string{"darwin_arm64", "linux_amd64"}})
+	src := provider.ShareEvidence(&regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}})
+
+	ctx, policy := context.Background(), verify.Policy{}
+	alpha, version := addrs.MustParseProvider("registry.example.com/acme/alpha"), addrs.MustParseVersion("1.0.0")
+	for _, on := range []string{"darwin_arm64", "linux_amd64"} {
+		pkg, err := src.ProviderPackage(ctx, alpha, version, addrs.MustParsePlatform(on))
+		if err != nil {
+			log.Fatal(err)
+		}
+		file, err := os.CreateTemp("", "example")
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer os.Remove(file.Name())
+		defer file.Close()
+		received, err := provider.Receive(ctx, src, pkg, file, provider.ReceiveOptions{Policy: policy})
+		if err != nil {
+			log.Fatal(err)
+		}
+		report, err := received.Judge(ctx, policy, file, true)
+		if err != nil {
+			log.Fatal(err) // the file must not be unpacked
+		}
+		fmt.Println(pkg.Platform, report.Trust, len(report.Local), "hashes")
+	}
+	fmt.Println(registry.Count(regtest.Sums), "document")
+	// Output:
+	// darwin_arm64 signed 2 hashes
+	// linux_amd64 signed 2 hashes
+	// 1 document
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -202,7 +203,7 @@ func (h *hashing) policy(pkg *Package) verify.Policy {
 	p := h.o.Policy
 	switch {
 	case h.o.Locked.IsZero():
-	case checksum.Overlap(pkg.Evidence().Hashes, h.o.Locked.Hashes()):
+	case hashlist.Overlap(pkg.Evidence().Hashes, h.o.Locked.Hashes()):
 		p.Accept = h.o.Locked
 	default:
 		p.SameRelease = h.o.Locked
@@ -264,8 +265,8 @@ func (h *hashing) withoutArchive(ctx context.Context, pkg *Package, policy verif
 	if h.o.Store != nil && len(zh) == 1 {
 		kept, err := h.o.Store.Hashes(ctx, zh[0])
 		h.storeFailed(ctx, pkg, 0, err)
-		kept = slices.DeleteFunc(slices.Clone(kept), func(h checksum.Hash) bool { return !h.Known() })
-		if err == nil && checksum.HasScheme(kept, checksum.SchemeH1) {
+		kept = slices.DeleteFunc(slices.Clone(kept), func(h checksum.Hash) bool { return !hashlist.Known(h) })
+		if err == nil && hashlist.Has(kept, checksum.SchemeH1) {
 			ev, err := h.evidence(ctx, pkg, policy)
 			if err != nil {
 				return nil, err
@@ -280,7 +281,7 @@ func (h *hashing) withoutArchive(ctx context.Context, pkg *Package, policy verif
 	switch {
 	case !h.o.Stated:
 		return nil, fmt.Errorf("%w: HashOptions.Stated is not set", verify.ErrNotStated)
-	case !checksum.HasScheme(pkg.Hashes[pkg.Platform], checksum.SchemeH1):
+	case !hashlist.Has(pkg.Hashes[pkg.Platform], checksum.SchemeH1):
 		return nil, fmt.Errorf("%w: the source states no h1", verify.ErrNotStated)
 	}
 	ev, err := h.evidence(ctx, pkg, policy)
@@ -292,7 +293,7 @@ func (h *hashing) withoutArchive(ctx context.Context, pkg *Package, policy verif
 		return nil, err
 	}
 	report, err := sums.JudgeStated(ctx, ev)
-	if err == nil && !checksum.Overlap(report.Stated, pkg.Hashes[pkg.Platform]) {
+	if err == nil && !hashlist.Overlap(report.Stated, pkg.Hashes[pkg.Platform]) {
 		return nil, fmt.Errorf("%w: a lock file must not record the h1 of this source under this policy", verify.ErrNotStated)
 	}
 	return report, err
@@ -314,7 +315,7 @@ func (h *hashing) evidence(ctx context.Context, pkg *Package, policy verify.Poli
 
 // infer returns what p states about the package for another platform, without its URL.
 func (p *Package) infer(platform addrs.Platform) (*Package, bool) {
-	if p == nil || p.Platform == platform || !slices.ContainsFunc(p.Hashes[platform], checksum.Hash.Known) {
+	if p == nil || p.Platform == platform || !slices.ContainsFunc(p.Hashes[platform], hashlist.Known) {
 		return nil, false
 	}
 	other := *p

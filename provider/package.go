@@ -9,6 +9,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -74,7 +75,7 @@ func (p *Package) Evidence() verify.Evidence {
 	ev := verify.Evidence{
 		Filename:         p.Filename,
 		Size:             p.Size,
-		Hashes:           checksum.Sorted(p.Hashes[p.Platform], []checksum.Hash{p.SHA256}),
+		Hashes:           hashlist.Sorted(p.Hashes[p.Platform], []checksum.Hash{p.SHA256}),
 		Keys:             slices.Clone(p.Keys),
 		MustBeSigned:     p.MustBeSigned,
 		Attestations:     slices.Clone(p.Attestations),

@@ -155,3 +155,81 @@ func ExampleKey_Info() {
 	}
 	// Output: Ed25519 [ed25519 <ed25519@example.com>] 2020 true 40
 }
+
+// An installer hashes an archive while it arrives, and unpacks it only if the policy accepts the bytes.
+func ExampleExamination() {
+	archive, ev := published()
+	ctx, policy := context.Background(), verify.Policy{}
+	if err := policy.JudgeOffer(ctx, ev, len(ev.Sums) > 0, len(ev.Signature) > 0); err != nil {
+		log.Fatal(err) // no download is needed
+	}
+	var digester checksum.Digester
+	if _, err := digester.ReadFrom(bytes.NewReader(archive)); err != nil { // or io.Copy to a file and the Digester
+		log.Fatal(err)
+	}
+	x := policy.Examine(ev)
+	needsH1, err := x.Archive(ctx, digester.Digests())
+	if err != nil {
+		log.Fatal(err)
+	}
+	if needsH1 { // here, the signed zh decides
+		packed, tree, err := checksum.H1Zip(ctx, bytes.NewReader(archive), int64(len(archive)), policy.Limits)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := x.H1(ctx, packed, tree); err != nil {
+			log.Fatal(err)
+		}
+	}
+	report, err := x.Report()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.Trust, needsH1, digester.Digests().ZH() == report.Local[0])
+	// Output: signed false true
+}
+
+// The document of a version is checked once, for all platforms.
+func ExamplePolicy_CheckSums() {
+	_, ev := published()
+	checked, err := verify.Policy{}.CheckSums(ev)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for name, hash := range checked.Sums().All() {
+		fmt.Println(name, hash.Value()[:8])
+		break
+	}
+	fmt.Println(checked.SignedBy().UserID)
+	// Output:
+	// terraform-provider-test_1.2.1_linux_amd64.zip 00000000
+	// ed25519 <ed25519@example.com>
+}
+
+// A directory must have an h1 of the lock file.
+func ExamplePolicy_JudgeDirectory() {
+	h1, err := checksum.H1Dir(context.Background(), os.DirFS("testdata/gpg")) // a plugin directory
+	if err != nil {
+		log.Fatal(err)
+	}
+	locked := checksum.NewSet(checksum.MustParseHash("h1:AUwHvwMkbW044RPLg6uCx8WsVu6HNXpUPqnucKzl6w0="))
+	_, err = verify.Policy{Accept: locked}.JudgeDirectory(verify.Evidence{}, h1)
+	fmt.Println(errors.Is(err, verify.ErrNotAccepted))
+	// Output: true
+}
+
+// A policy with the keys of a publisher, whatever a registry lists. A program checks its settings once.
+func ExampleNewKeySet() {
+	archive, ev := published()
+	policy := verify.Policy{Keys: verify.NewKeySet(ev.Keys...)}
+	if err := policy.Validate(); err != nil {
+		log.Fatal(err)
+	}
+	ev.Keys = nil // the registry lists no keys
+	report, err := policy.Check(context.Background(), ev, bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.Trust, "by one of", len(policy.Keys.Keys()), report.SignedBy.Pinned)
+	// Output: signed by one of 1 true
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -41,12 +42,12 @@ func (p Policy) JudgeOffer(ctx context.Context, ev Evidence, sums, signature boo
 		}
 	}
 	switch {
-	case sums && !p.SameRelease.IsZero() && !slices.ContainsFunc(p.SameRelease.Hashes(), checksum.Hash.OfBytes):
+	case sums && !p.SameRelease.IsZero() && !slices.ContainsFunc(p.SameRelease.Hashes(), hashlist.OfBytes):
 		return ErrOtherRelease
 	case sums:
 		return ev.checkFilename(p.AllowAnyName)
 	}
-	if !p.Accept.IsZero() || slices.ContainsFunc(ev.Hashes, checksum.Hash.Known) {
+	if !p.Accept.IsZero() || slices.ContainsFunc(ev.Hashes, hashlist.Known) {
 		return nil
 	}
 	return p.unchecked(ev)
@@ -121,11 +122,11 @@ func (p Policy) needsH1(ev Evidence, of []checksum.Hash) bool {
 	switch {
 	case !p.Accept.IsZero():
 		accept := p.Accept.Hashes()
-		return checksum.HasScheme(accept, checksum.SchemeH1) && !checksum.Overlap(accept, of)
+		return hashlist.Has(accept, checksum.SchemeH1) && !hashlist.Overlap(accept, of)
 	case len(ev.Sums) > 0, !p.allowsUnsigned(ev):
 		return false // SHA256SUMS has a zh, and without it the package is refused
 	}
-	return checksum.HasScheme(ev.Hashes, checksum.SchemeH1) && !slices.ContainsFunc(ev.Hashes, checksum.Hash.OfBytes)
+	return hashlist.Has(ev.Hashes, checksum.SchemeH1) && !slices.ContainsFunc(ev.Hashes, hashlist.OfBytes)
 }
 
 // Check examines the zip archive in the first size bytes of zip. To compare it with known hashes only, set Accept and
@@ -200,9 +201,9 @@ func (p Policy) judge(ctx context.Context, ev Evidence, d checksum.Digests, sums
 	if ev.Size > 0 && d.Size >= 0 && ev.Size != d.Size {
 		return nil, fmt.Errorf("%w: archive %.200q is %d bytes, want %d", checksum.ErrMismatch, ev.Filename, d.Size, ev.Size)
 	}
-	r := &Report{Local: checksum.Sorted(d.Hashes)}
+	r := &Report{Local: hashlist.Sorted(d.Hashes)}
 	if computed != directory {
-		if !slices.ContainsFunc(r.Local, checksum.Hash.OfBytes) {
+		if !slices.ContainsFunc(r.Local, hashlist.OfBytes) {
 			return nil, fmt.Errorf("%w: no hash of its bytes is known", ErrNotComputed)
 		}
 		if err := isComputed("the source states", ev.Hashes, r.Local); err != nil {
@@ -212,8 +213,8 @@ func (p Policy) judge(ctx context.Context, ev Evidence, d checksum.Digests, sums
 	// One hash of each scheme must match: an archive has two h1 hashes, and either may be stated.
 	for _, h := range ev.Hashes {
 		got := checksum.WithScheme(r.Local, h.Scheme())
-		if want := checksum.WithScheme(ev.Hashes, h.Scheme()); len(got) > 0 && h.Known() {
-			if !checksum.Overlap(want, got) {
+		if want := checksum.WithScheme(ev.Hashes, h.Scheme()); len(got) > 0 && hashlist.Known(h) {
+			if !hashlist.Overlap(want, got) {
 				return nil, &checksum.MismatchError{Filename: ev.Filename, Source: "hashes stated by the source", Want: want, Got: got}
 			}
 			r.Trust = Checked
@@ -262,7 +263,7 @@ func (p Policy) judge(ctx context.Context, ev Evidence, d checksum.Digests, sums
 // isComputed returns an error if local lacks a hash of a scheme over the bytes of an archive that stated has.
 func isComputed(who string, stated, local []checksum.Hash) error {
 	for _, h := range stated {
-		if h.OfBytes() && !checksum.HasScheme(local, h.Scheme()) {
+		if hashlist.OfBytes(h) && !hashlist.Has(local, h.Scheme()) {
 			return fmt.Errorf("%w: %s a %s of the archive", ErrNotComputed, who, h.Scheme())
 		}
 	}
@@ -271,12 +272,12 @@ func isComputed(who string, stated, local []checksum.Hash) error {
 
 // ofBytes returns the hashes over the bytes of an archive.
 func ofBytes(hashes []checksum.Hash) []checksum.Hash {
-	return slices.DeleteFunc(slices.Clone(hashes), func(h checksum.Hash) bool { return !h.OfBytes() })
+	return slices.DeleteFunc(slices.Clone(hashes), func(h checksum.Hash) bool { return !hashlist.OfBytes(h) })
 }
 
 func (p Policy) accept(ev Evidence, local []checksum.Hash) error {
 	accept := p.Accept.Hashes()
-	if checksum.Overlap(accept, local) {
+	if hashlist.Overlap(accept, local) {
 		return nil
 	}
 	mismatch := &checksum.MismatchError{Filename: ev.Filename, Source: "accepted hashes", Want: accept, Got: local}
@@ -286,11 +287,11 @@ func (p Policy) accept(ev Evidence, local []checksum.Hash) error {
 // acceptOffer returns an error if no archive has a hash in Accept and the zh that the source states.
 func (p Policy) acceptOffer(ev Evidence) error {
 	accept := p.Accept.Hashes()
-	if p.Accept.IsZero() || checksum.HasScheme(accept, checksum.SchemeH1) {
+	if p.Accept.IsZero() || hashlist.Has(accept, checksum.SchemeH1) {
 		return nil
 	}
 	stated := ofBytes(ev.Hashes)
-	noneKnown := !slices.ContainsFunc(accept, checksum.Hash.Known)
+	noneKnown := !slices.ContainsFunc(accept, hashlist.Known)
 	if err := p.accept(ev, stated); err != nil && (noneKnown || isComputed("", accept, stated) == nil) {
 		return fmt.Errorf("hashes stated by the source: %w", err)
 	}
@@ -301,7 +302,7 @@ func (p Policy) acceptOffer(ev Evidence) error {
 func (p Policy) unchecked(ev Evidence) error {
 	why := "the source states none"
 	switch {
-	case slices.ContainsFunc(ev.Hashes, checksum.Hash.Known):
+	case slices.ContainsFunc(ev.Hashes, hashlist.Known):
 		why = "the source states one of another scheme than was computed"
 	case slices.ContainsFunc(ev.Hashes, func(h checksum.Hash) bool { return !h.IsZero() }):
 		return fmt.Errorf("%w: the source states only hashes of unknown schemes", ErrUnchecked)
@@ -367,7 +368,7 @@ func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 	if err != nil {
 		return CheckedSums{}, err
 	}
-	if !p.SameRelease.IsZero() && !checksum.Overlap(p.SameRelease.Hashes(), doc.listed()) {
+	if !p.SameRelease.IsZero() && !hashlist.Overlap(p.SameRelease.Hashes(), doc.listed()) {
 		return CheckedSums{}, ErrOtherRelease
 	}
 	return CheckedSums{p, doc, by}, nil
@@ -407,7 +408,7 @@ func (p Policy) unsigned(ev Evidence, missing string) error {
 		return fmt.Errorf("%w: %s, and the policy requires one", ErrUnsigned, missing)
 	case p.allowsUnsigned(ev):
 		return nil
-	case ev.Sums == nil && !slices.ContainsFunc(ev.Hashes, checksum.Hash.Known):
+	case ev.Sums == nil && !slices.ContainsFunc(ev.Hashes, hashlist.Known):
 		return p.unchecked(ev) // not nil, because AllowUnchecked is not set here
 	}
 	return fmt.Errorf("%w: %s; set Policy.AllowUnsigned to accept the hashes that the source states", ErrUnsigned, missing)
@@ -458,11 +459,11 @@ func (c CheckedSums) recordable(ev Evidence, local []checksum.Hash) []checksum.H
 	var h1 []checksum.Hash
 	for _, hashes := range ev.Packages {
 		zh := checksum.WithScheme(hashes, checksum.SchemeZH)
-		if len(zh) == 1 && checksum.Overlap(zh, listed) && !checksum.Overlap(zh, local) {
+		if len(zh) == 1 && hashlist.Overlap(zh, listed) && !hashlist.Overlap(zh, local) {
 			h1 = append(h1, checksum.WithScheme(hashes, checksum.SchemeH1)...)
 		}
 	}
-	return checksum.Sorted(h1)
+	return hashlist.Sorted(h1)
 }
 
 // JudgeStated decides about an archive without reading it, by the hashes that its source states, and the document and
@@ -476,19 +477,19 @@ func (c CheckedSums) JudgeStated(ctx context.Context, ev Evidence) (*Report, err
 		}
 	}
 	for _, h := range ev.Hashes {
-		if same := checksum.WithScheme(ev.Hashes, h.Scheme()); h.OfBytes() && len(same) > 1 {
+		if same := checksum.WithScheme(ev.Hashes, h.Scheme()); hashlist.OfBytes(h) && len(same) > 1 {
 			return nil, fmt.Errorf("%w: the source states %d %s hashes", ErrNotStated, len(same), h.Scheme())
 		}
 	}
 	r := &Report{}
-	if slices.ContainsFunc(ev.Hashes, checksum.Hash.Known) {
+	if slices.ContainsFunc(ev.Hashes, hashlist.Known) {
 		r.Trust = Checked
 	}
 	if !p.Accept.IsZero() {
 		if err := p.acceptOffer(ev); err != nil {
 			return nil, err
 		}
-		if !checksum.Overlap(p.Accept.Hashes(), ev.Hashes) {
+		if !hashlist.Overlap(p.Accept.Hashes(), ev.Hashes) {
 			return nil, fmt.Errorf("%w: the source states none of the accepted hashes", ErrNotStated)
 		}
 		r.Trust = Accepted

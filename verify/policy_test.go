@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/testing/archivetest"
 	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
@@ -351,11 +352,11 @@ func TestReport(t *testing.T) {
 	}{
 		{"signed", verify.Policy{}, p.with(func(ev *verify.Evidence) {
 			ev.Hashes, ev.Packages = stated, [][]checksum.Hash{{p.zh, wrongH1}, {p.other, p.hT}}
-		}), view{[]checksum.Hash{p.zh}, checksum.Sorted([]checksum.Hash{p.zh, p.other, p.hT})}},
+		}), view{[]checksum.Hash{p.zh}, hashlist.Sorted([]checksum.Hash{p.zh, p.other, p.hT})}},
 		{"unsigned sums", verify.Policy{AllowUnsigned: true}, p.with(unsigned), view{[]checksum.Hash{p.zh}, []checksum.Hash{p.zh}}},
 		{"locked", verify.Policy{Accept: checksum.NewSet(p.zh)}, p.ev, view{[]checksum.Hash{p.zh}, []checksum.Hash{p.zh}}},
 		{"locked by h1", verify.Policy{Accept: checksum.NewSet(p.h1)}, p.with(empty),
-			view{checksum.Sorted([]checksum.Hash{p.zh, p.h1, p.hT}), checksum.Sorted([]checksum.Hash{p.zh, p.h1, p.hT})}},
+			view{hashlist.Sorted([]checksum.Hash{p.zh, p.h1, p.hT}), hashlist.Sorted([]checksum.Hash{p.zh, p.h1, p.hT})}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -913,8 +914,8 @@ func TestJudgeStated(t *testing.T) {
 		})
 	}
 	both := []checksum.Hash{p.zh, p.h1}
-	signed := checksum.Sorted([]checksum.Hash{p.zh, p.other})
-	all := checksum.Sorted([]checksum.Hash{p.zh, p.h1, p.other})
+	signed := hashlist.Sorted([]checksum.Hash{p.zh, p.other})
+	all := hashlist.Sorted([]checksum.Hash{p.zh, p.h1, p.other})
 	for _, tt := range []struct {
 		name   string
 		policy verify.Policy

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -78,19 +79,19 @@ func expect(s situation, local []checksum.Hash) (trust verify.Trust, ok bool) {
 	demanded := p.RequireSignature || pinned || s.ev.MustBeSigned || !p.AllowUnsigned && !p.AllowUnchecked
 	if f.hasSums && f.hasSig && (f.keysPinned && !f.pinEmpty || !f.keysPinned && f.hasKeys) { // a signature to look at
 		counts := f.sigGood && (f.keysPinned || f.listsKey) && (!pinned || f.pinAllows)
-		return verify.Signed, counts && f.lineGood && checksum.HasScheme(local, "zh")
+		return verify.Signed, counts && f.lineGood && hashlist.Has(local, "zh")
 	}
 	if demanded {
 		return 0, false
 	}
 	if f.hasSums {
-		return max(trust, verify.Checked), f.lineGood && checksum.HasScheme(local, "zh")
+		return max(trust, verify.Checked), f.lineGood && hashlist.Has(local, "zh")
 	}
 	if trust > verify.Unchecked {
 		return trust, true
 	}
 	stated := slices.DeleteFunc(slices.Clone(s.ev.Hashes), checksum.Hash.IsZero)
-	honest := len(stated) == 0 || checksum.HasScheme(stated, "zh") || checksum.HasScheme(stated, "h1") // an unknown scheme alone cannot be checked
+	honest := len(stated) == 0 || hashlist.Has(stated, "zh") || hashlist.Has(stated, "h1") // an unknown scheme alone cannot be checked
 	return trust, p.AllowUnchecked && honest
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -74,7 +75,7 @@ func (r *Report) Recordable() []checksum.Hash {
 	if r.SignedBy != nil {
 		signed = r.Sums.listed()
 	}
-	return checksum.Sorted(r.Local, signed, r.Stated)
+	return hashlist.Sorted(r.Local, signed, r.Stated)
 }
 
 // String returns, for example, "signed by key 0C0AF313E5FD9F80, which the source lists", and where it was built.

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
@@ -24,7 +25,6 @@ import (
 	"github.com/tofureg/tofureg/serve/mirrordir"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
-	"github.com/tofureg/tofureg/verify/internal/scheme"
 )
 
 var (

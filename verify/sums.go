@@ -13,8 +13,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/hashlist"
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/verify/checksum"
-	"github.com/tofureg/tofureg/verify/internal/scheme"
 )
 
 // The maximum sizes of documents in bytes.
@@ -100,7 +101,7 @@ func (s *Sums) add(line []byte) string {
 	switch {
 	case slices.Contains(old, h):
 		return ""
-	case checksum.HasScheme(old, of.Name):
+	case hashlist.Has(old, of.Name):
 		return fmt.Sprintf("second digest for %.100q", name)
 	case len(old) == 0:
 		s.names = append(s.names, name)
@@ -137,7 +138,7 @@ func (s *Sums) listed() []checksum.Hash {
 	if s == nil {
 		return nil
 	}
-	return checksum.Sorted(slices.Collect(maps.Values(s.hashes))...)
+	return hashlist.Sorted(slices.Collect(maps.Values(s.hashes))...)
 }
 
 // MarshalText formats s like sha256sum.

@@ -2,6 +2,7 @@
 package regwire
 
 import (
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -59,7 +60,7 @@ func Describe(pkg *provider.Package) Package {
 		for on, hashes := range pkg.Hashes {
 			doc.Packages[on.String()] = Hashes{Hashes: hashes}
 		}
-		doc.Packages[pkg.Platform.String()] = Hashes{checksum.Sorted(own, []checksum.Hash{pkg.SHA256}), pkg.Size}
+		doc.Packages[pkg.Platform.String()] = Hashes{hashlist.Sorted(own, []checksum.Hash{pkg.SHA256}), pkg.Size}
 	}
 	return doc
 }

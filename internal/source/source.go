@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -124,7 +125,7 @@ func ParseHashes(list []string) ([]checksum.Hash, error) {
 		}
 		hashes = append(hashes, h)
 	}
-	return checksum.Sorted(hashes), nil
+	return hashlist.Sorted(hashes), nil
 }
 
 // SetHashes sets the stated hashes of a platform in to, if the list is not empty.

@@ -335,19 +335,13 @@ func (f *File) parseLine(n int, text []byte) string {
 	return ""
 }
 
-// Load is [LoadExisting], but returns an empty File if the file does not exist.
+// Load calls [Parse] for the file at path. If the file does not exist, it returns an empty File.
 func Load(path string) (*File, error) {
-	f, err := LoadExisting(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &File{}, nil
-	}
-	return f, err
-}
-
-// LoadExisting calls [Parse] for the file at path. If the file does not exist, the error wraps [fs.ErrNotExist].
-func LoadExisting(path string) (*File, error) {
 	data, err := fsx.ReadRegular(path, maxSize)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &File{}, nil
+	case err != nil:
 		return nil, fmt.Errorf("read module lock file: %w", err)
 	}
 	return Parse(data, path)

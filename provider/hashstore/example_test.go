@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
@@ -38,7 +39,13 @@ func ExampleDir() {
 		}
 		fmt.Println(len(reports), "platforms,", registry.Count(regtest.Archive), "downloads")
 	}
+	removed, err := store.Prune(context.Background(), time.Now().AddDate(0, -3, 0)) // not used for three months
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(removed, "removed")
 	// Output:
 	// 2 platforms, 2 downloads
 	// 2 platforms, 0 downloads
+	// 0 removed
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -45,7 +46,7 @@ func TestCheckEntry(t *testing.T) {
 					t.Fatalf("%s policy: CheckEntry returned %v", name, err)
 				}
 				all := slices.Concat(c.Listed, c.Unlisted, c.Unknown)
-				if c.String() != test.verdict || len(c.Listed) != test.listed || len(c.Unlisted) != test.unlisted || len(c.Unknown) != test.unknown || !checksum.Overlap(append(all, zh), append(slices.Clone(test.hashes), zh)) {
+				if c.String() != test.verdict || len(c.Listed) != test.listed || len(c.Unlisted) != test.unlisted || len(c.Unknown) != test.unknown || !hashlist.Overlap(append(all, zh), append(slices.Clone(test.hashes), zh)) {
 					t.Errorf("%s policy: CheckEntry of %v returned %s, %+v", name, test.hashes, c, c)
 				}
 				if c.SignedBy.Fingerprint != o.reg.Key().Fingerprint() || c.SignedBy.Pinned != (name == "pinned") {

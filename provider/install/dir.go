@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/stamp"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -168,7 +169,7 @@ func (d *Dir) lookUp(ctx context.Context, known *Dir, p addrs.Provider, v addrs.
 	}
 	var h1 checksum.Hash
 	var since time.Time
-	if policy.Accept.IsZero() || checksum.HasScheme(policy.Accept.Hashes(), checksum.SchemeH1) {
+	if policy.Accept.IsZero() || hashlist.Has(policy.Accept.Hashes(), checksum.SchemeH1) {
 		if h1, since, err = pkg.h1(ctx, known, !policy.Accept.IsZero()); err != nil {
 			return nil, err
 		}

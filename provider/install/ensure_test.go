@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/progress"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,7 +15,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/progress"
+
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/testing/archivetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/mirrorclient"
@@ -164,7 +166,7 @@ func TestEnsureCold(t *testing.T) {
 		for _, zh := range sel.Reports[s.in.Platform].Sums.All() {
 			want = append(want, zh)
 		}
-		if want = checksum.Sorted(want); len(want) != 1+len(platformsOf) || !slices.Equal(e.Hashes, want) || e.Constraints != sel.Constraint || e.Version != sel.Version {
+		if want = hashlist.Sorted(want); len(want) != 1+len(platformsOf) || !slices.Equal(e.Hashes, want) || e.Constraints != sel.Constraint || e.Version != sel.Version {
 			t.Errorf("entry %+v, want the hashes %v", e, want)
 		}
 	}

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"log"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -268,4 +271,65 @@ func ExampleInstaller_Plan() {
 	}
 	// Output:
 	// source registry.example.com/acme/cloud 1.0.0 linux_amd64
+}
+
+// A program for CI says for which platforms a lock file lacks hashes.
+func ExampleCheckPlatforms() {
+	registry := regtest.New("registry.example.com") // instead of the real one
+	release := registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64", "darwin_arm64"}})
+	lock := &lockfile.File{} // or from lockfile.Load
+	e := lockfile.Entry{Provider: addrs.MustParseProvider("registry.example.com/acme/alpha"), Version: addrs.MustParseVersion("1.2.0")}
+	e.Hashes = []checksum.Hash{release.ZH("linux_amd64")}
+	if err := lock.Set(e); err != nil {
+		log.Fatal(err)
+	}
+
+	client := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
+	platforms := []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64"), addrs.MustParsePlatform("windows_amd64")}
+	list, err := install.CheckPlatforms(context.Background(), client, lock, platforms, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, c := range list {
+		for _, on := range slices.SortedFunc(maps.Keys(c.Platforms), addrs.Platform.Compare) {
+			fmt.Println(c.Provider, c.Version, on, c.Platforms[on])
+		}
+		fmt.Println("suffices:", c.OK())
+	}
+	// Output:
+	// registry.example.com/acme/alpha 1.2.0 darwin_arm64 missing
+	// registry.example.com/acme/alpha 1.2.0 linux_amd64 zh
+	// registry.example.com/acme/alpha 1.2.0 windows_amd64 not built
+	// suffices: false
+}
+
+// A plugin directory keeps the packages of one provider.
+func ExampleDir_Prune() {
+	tmp, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(tmp)
+	dir := &install.Dir{Path: tmp}
+	alpha, beta := addrs.MustParseProvider("acme/alpha"), addrs.MustParseProvider("acme/beta")
+	version, linux := addrs.MustParseVersion("1.2.0"), addrs.MustParsePlatform("linux_amd64")
+	for _, p := range []addrs.Provider{alpha, beta} {
+		if err := os.MkdirAll(dir.PathOf(p, version, linux), 0o755); err != nil {
+			log.Fatal(err)
+		}
+	}
+	removed, err := dir.Prune(context.Background(), func(pkg *install.Package) bool { return pkg.Provider == alpha })
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("removed:", removed)
+	for pkg, err := range dir.All() {
+		fmt.Println("stays:", pkg, err)
+	}
+	_, err = dir.Get(beta, version, linux)
+	fmt.Println(errors.Is(err, failure.ErrNotFound))
+	// Output:
+	// removed: [registry.opentofu.org/acme/beta 1.2.0 linux_amd64]
+	// stays: registry.opentofu.org/acme/alpha 1.2.0 linux_amd64 <nil>
+	// true
 }

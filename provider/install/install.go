@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -155,11 +156,11 @@ func (i *installation) mayAcceptH1() bool {
 	p := i.o.Policy
 	switch {
 	case !p.NeedsEvidence():
-		return checksum.HasScheme(p.Accept.Hashes(), checksum.SchemeH1)
+		return hashlist.Has(p.Accept.Hashes(), checksum.SchemeH1)
 	case i.pkg.SumsURL != "":
 		return false // SHA256SUMS documents list archives
 	}
-	return checksum.HasScheme(i.pkg.Hashes[i.pkg.Platform], checksum.SchemeH1)
+	return hashlist.Has(i.pkg.Hashes[i.pkg.Platform], checksum.SchemeH1)
 }
 
 // evidence returns the evidence that the policy needs.
@@ -238,9 +239,9 @@ func (i *installation) examine(ctx context.Context, got *provider.Received, u *u
 	if err != nil {
 		return nil, n, failure.Wrap("unpack", i.pkg.String(), err)
 	}
-	packed, err := checksum.H1Sum(archive.Sums(files, true))
+	packed, err := hashlist.H1(archive.Sums(files, true))
 	if err == nil {
-		n.Tree, err = checksum.H1Sum(archive.Sums(files, false))
+		n.Tree, err = hashlist.H1(archive.Sums(files, false))
 	}
 	if err == nil {
 		err = x.H1(ctx, packed, n.Tree)

@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -45,7 +46,7 @@ func (d *Dir) Place(ctx context.Context, from *Installed, copies bool) (*Package
 }
 
 func (d *Dir) place(ctx context.Context, from *Installed, copies bool) (*Package, error) {
-	if from.Report == nil || !checksum.HasScheme(from.Report.Local, checksum.SchemeH1) {
+	if from.Report == nil || !hashlist.Has(from.Report.Local, checksum.SchemeH1) {
 		return nil, errors.New("the package has no report with an h1")
 	}
 	root, err := d.create()
@@ -149,7 +150,7 @@ func copyTree(ctx context.Context, to, from *os.Root, of addrs.Provider, limits 
 	if err != nil {
 		return checksum.Hash{}, err
 	}
-	return checksum.H1Sum(maps.All(sums))
+	return hashlist.H1(maps.All(sums))
 }
 
 // copyFile copies a file and returns its checksum.

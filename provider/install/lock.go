@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -123,7 +124,7 @@ func (j *job) hashLocked(ctx context.Context, on []addrs.Platform, local []check
 	}
 	known := slices.Concat(accept, local)
 	told := reports{}
-	if !checksum.HasScheme(known, checksum.SchemeZH) {
+	if !hashlist.Has(known, checksum.SchemeZH) {
 		var err error
 		told, err = j.hash(ctx, tell, provider.HashOptions{Policy: j.lockedPolicy()})
 		switch {
@@ -187,7 +188,7 @@ func (j *job) unlocked(ctx context.Context, own []checksum.Hash) []addrs.Platfor
 	if !j.locked || len(j.others) == 0 {
 		return slices.Clone(j.others)
 	}
-	hashes := checksum.Sorted(j.lock.Accept(j.s.Provider, j.s.Version).Hashes(), own)
+	hashes := hashlist.Sorted(j.lock.Accept(j.s.Provider, j.s.Version).Hashes(), own)
 	archives, rest := 0, checksum.WithScheme(hashes, checksum.SchemeH1)
 	for _, zh := range checksum.WithScheme(hashes, checksum.SchemeZH) {
 		if j.in.Store == nil {
@@ -199,7 +200,7 @@ func (j *job) unlocked(ctx context.Context, own []checksum.Hash) []addrs.Platfor
 			break // report one failure only
 		}
 		h1 := checksum.WithScheme(stored, checksum.SchemeH1)
-		if checksum.Overlap(h1, hashes) {
+		if hashlist.Overlap(h1, hashes) {
 			archives++
 		}
 		rest = slices.DeleteFunc(rest, func(h checksum.Hash) bool { return slices.Contains(h1, h) })

@@ -2,13 +2,15 @@ package install_test
 
 import (
 	"errors"
-	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/progress"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/progress"
+
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -82,7 +84,7 @@ func TestLockExtends(t *testing.T) {
 			s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.2.0", Platforms: inText(platformsOf)})
 			o := install.Installer{Store: &hashMemory{}}
 			result := s.lock(t, before, platformsOf[:2], o)
-			want := checksum.Sorted(hashesOf(platformsOf[0]), hashesOf(platformsOf[1]))
+			want := hashlist.Sorted(hashesOf(platformsOf[0]), hashesOf(platformsOf[1]))
 			if got := result.Lock.Accept(numbered(0), v110).Hashes(); !slices.Equal(got, want) {
 				t.Errorf("Lock added %v, want %v", got, want)
 			}

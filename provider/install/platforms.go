@@ -9,6 +9,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
@@ -97,12 +98,12 @@ func (o *offer) statuses(e lockfile.Entry, platforms []addrs.Platform) map[addrs
 		// one for another platform.
 		open := func(h checksum.Hash) bool {
 			_, known := of[h]
-			return !known && !checksum.HasScheme(stated[on], h.Scheme())
+			return !known && !hashlist.Has(stated[on], h.Scheme())
 		}
 		switch {
-		case checksum.HasScheme(locked, checksum.SchemeZH):
+		case hashlist.Has(locked, checksum.SchemeZH):
 			all[on] = LockedZH
-		case checksum.HasScheme(locked, checksum.SchemeH1):
+		case hashlist.Has(locked, checksum.SchemeH1):
 			all[on] = LockedH1
 		case !built:
 			all[on] = NotBuilt

@@ -1,12 +1,9 @@
 package install_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -139,32 +136,4 @@ func TestCheckPlatformsRequests(t *testing.T) {
 	if _, err := install.CheckPlatforms(t.Context(), nil, lock, nil, nil); !errors.Is(err, failure.ErrOffline) {
 		t.Errorf("CheckPlatforms without a source: %v, want %v", err, failure.ErrOffline)
 	}
-}
-
-// A program for CI says for which platforms a lock file lacks hashes.
-func ExampleCheckPlatforms() {
-	registry := regtest.New("registry.example.com") // instead of the real one
-	release := registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64", "darwin_arm64"}})
-	lock := &lockfile.File{} // or from lockfile.Load
-	e := lockfile.Entry{Provider: addrs.MustParseProvider("registry.example.com/acme/alpha"), Version: addrs.MustParseVersion("1.2.0")}
-	e.Hashes = []checksum.Hash{release.ZH("linux_amd64")}
-	if err := lock.Set(e); err != nil {
-		log.Fatal(err)
-	}
-
-	client := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
-	platforms := []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64"), addrs.MustParsePlatform("windows_amd64")}
-	list, err := install.CheckPlatforms(context.Background(), client, lock, platforms, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, c := range list {
-		for _, on := range slices.SortedFunc(maps.Keys(c.Platforms), addrs.Platform.Compare) {
-			fmt.Println(c.Provider, c.Version, on, c.Platforms[on])
-		}
-	}
-	// Output:
-	// registry.example.com/acme/alpha 1.2.0 darwin_arm64 missing
-	// registry.example.com/acme/alpha 1.2.0 linux_amd64 zh
-	// registry.example.com/acme/alpha 1.2.0 windows_amd64 not built
 }

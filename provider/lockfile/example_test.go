@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -193,4 +195,32 @@ func ExampleFile_Header() {
 	// provider "registry.terraform.io/hashicorp/random" {
 	//   version = "3.6.0"
 	// }
+}
+
+// A program that removes a provider keeps what it does not understand, and says so.
+func ExampleFile_Delete() {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	lock, err := lockfile.ParseLenient([]byte(exampleLock+"\nmodule \"network\" {\n}\n"), lockfile.Name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, w := range lock.Warnings() {
+		fmt.Println(w)
+	}
+	random, version := addrs.MustParseProvider("hashicorp/random"), addrs.MustParseVersion("3.6.0")
+	fmt.Println("written by OpenTofu:", lock.Header == lockfile.HeaderOpenTofu)
+	fmt.Println("locks 3.6.0:", lock.Locks(random, version)) // Locks suits Permit of cooldown.Providers
+	fmt.Println("was locked:", lock.Delete(random))
+	if err := lock.Save(filepath.Join(dir, lockfile.Name)); err != nil { // or call UpdateLenient for all this
+		log.Fatal(err)
+	}
+	// Output:
+	// .terraform.lock.hcl:13:1: locks for modules are ignored, as in the CLI
+	// written by OpenTofu: true
+	// locks 3.6.0: true
+	// was locked: true
 }

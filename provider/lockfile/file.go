@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -222,7 +223,7 @@ func (f *File) Set(e Entry) error {
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", e.Provider, err)
 	}
-	e.Hashes = checksum.Sorted(e.Hashes)
+	e.Hashes = hashlist.Sorted(e.Hashes)
 	if f.entries == nil {
 		f.entries = map[addrs.Provider]Entry{}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -562,7 +563,7 @@ func (p *parser) hashes(inline bool) ([]checksum.Hash, *ParseError) {
 	case none:
 		p.report(wrong(list.start, "empty list of hashes; remove the argument"))
 	}
-	return checksum.Sorted(hashes), nil
+	return hashlist.Sorted(hashes), nil
 }
 
 // hash returns the hash in the item of a list that has t as the first of its tokens. If the hash

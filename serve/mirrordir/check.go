@@ -18,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/provider"
@@ -380,7 +381,7 @@ func (c *inspection) hash(ctx context.Context, a address, name string) (local []
 	if errors.Is(err, failure.ErrArchive) || errors.Is(err, failure.ErrTooLarge) {
 		return f.Hashes, f.Size, err, nil
 	}
-	return checksum.Sorted(f.Hashes, []checksum.Hash{packed, tree}), f.Size, nil, err
+	return hashlist.Sorted(f.Hashes, []checksum.Hash{packed, tree}), f.Size, nil, err
 }
 
 // contradicting returns the stated hashes that differ from a computed hash of the same scheme.
@@ -557,7 +558,7 @@ func (c *inspection) recordArchive(ctx context.Context, a address, name string, 
 	if rec != nil && rec.Size != size {
 		return note(a.finding(FindingChanged, name, "the archive is %d bytes, the record states %d; run Mirror.Add to replace it", size, rec.Size))
 	}
-	if rec == nil || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
+	if rec == nil || !hashlist.Has(rec.Hashes, checksum.SchemeZH) {
 		local, size, damaged, err := c.hash(ctx, a, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return listed{}, nil // removed since it was listed

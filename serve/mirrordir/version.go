@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/storage"
@@ -196,7 +197,7 @@ func (v *version) newTarget(ctx context.Context, pkg *provider.Package, policy v
 // the archive has another size or the policy refuses the record.
 func (t *target) judgeRecord(ctx context.Context) (*verify.Report, error) {
 	rec := t.record
-	if rec == nil || rec.Size != t.size || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
+	if rec == nil || rec.Size != t.size || !hashlist.Has(rec.Hashes, checksum.SchemeZH) {
 		return nil, errDamaged
 	}
 	return t.policy.Judge(ctx, rec.evidence(addressOf(t.pkg)), checksum.Digests{Size: rec.Size, Hashes: rec.Hashes})

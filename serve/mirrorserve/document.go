@@ -16,6 +16,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/serve/internal/webserve"
 	"github.com/tofureg/tofureg/verify"
@@ -233,13 +234,13 @@ func (s *statement) setAll(ctx context.Context, first *provider.Package) error {
 			continue // the policy refuses it
 		}
 		for _, line := range lines {
-			s.hashes[platform] = checksum.Sorted(s.hashes[platform], []checksum.Hash{line.zh})
+			s.hashes[platform] = hashlist.Sorted(s.hashes[platform], []checksum.Hash{line.zh})
 		}
 		if claimed := first.Hashes[platform]; checked.SignedBy() == nil {
 			if err := s.compareStated(ctx, claimed, lines, checked); err != nil {
 				return failure.Wrap("verify", first.String(), err)
 			}
-			s.hashes[platform] = checksum.Sorted(s.hashes[platform], claimed)
+			s.hashes[platform] = hashlist.Sorted(s.hashes[platform], claimed)
 		}
 	}
 	if len(s.hashes) == 0 {

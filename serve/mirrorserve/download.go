@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/serve/internal/webserve"
 	"github.com/tofureg/tofureg/storage"
@@ -201,7 +202,7 @@ func requestOf(pkg *provider.Package) request {
 func sameArchive(there, wanted *provider.Package) bool {
 	known := there.Evidence().Hashes
 	for _, h := range wanted.Evidence().Hashes {
-		if same := checksum.WithScheme(known, h.Scheme()); len(same) > 0 && !checksum.Overlap(same, []checksum.Hash{h}) {
+		if same := checksum.WithScheme(known, h.Scheme()); len(same) > 0 && !hashlist.Overlap(same, []checksum.Hash{h}) {
 			return false
 		}
 	}

@@ -2,6 +2,7 @@ package regdir_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
@@ -93,4 +94,51 @@ func ExampleRegistry_CopyModules() {
 		fmt.Println(r.Report.Module, r.Report.Version)
 	}
 	// Output: registry.example.com/acme/network/aws 1.2.0
+}
+
+// Upkeep of a registry: list, remove, sweep, check.
+func ExampleRegistry_Sweep() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	source := filepath.Join(dir, "source")
+	if err := errors.Join(os.Mkdir(source, 0o755), os.WriteFile(filepath.Join(source, "main.tf"), nil, 0o644)); err != nil {
+		log.Fatal(err)
+	}
+	loc, err := module.ParseLocation(source)
+	if err != nil {
+		log.Fatal(err)
+	}
+	registry := &regdir.Registry{Store: &storage.Dir{Path: dir}, Host: svchost.MustParse("registry.example.com")}
+	network := addrs.MustParseModule("registry.example.com/acme/network/aws")
+	for _, version := range []string{"1.0.0", "1.1.0"} {
+		if _, err := registry.PublishModule(ctx, network, addrs.MustParseModuleVersion(version), loc, module.Options{AllowLocal: true}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := registry.RemoveModule(ctx, network, addrs.MustParseModuleVersion("1.0.0")); err != nil {
+		log.Fatal(err)
+	}
+	err = registry.RemoveProvider(ctx, addrs.MustParseProvider("registry.example.com/acme/demo"), addrs.MustParseVersion("1.0.0")) // not there
+	if err != nil {
+		log.Fatal(err)
+	}
+	for listed, err := range registry.All(ctx) {
+		fmt.Println(listed.Module, listed.Version, err)
+	}
+	swept, err := registry.Sweep(ctx) // once a day
+	if err != nil {
+		log.Fatal(err)
+	}
+	checked, err := registry.Check(ctx, regdir.CheckOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(swept.Files, "files swept, the rest is complete:", checked.OK())
+	// Output:
+	// registry.example.com/acme/network/aws 1.1.0 <nil>
+	// 0 files swept, the rest is complete: true
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/regwire"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
@@ -216,7 +217,7 @@ func (rel Release) verify(ctx context.Context, root *os.Root, pkg *provider.Pack
 	if err != nil {
 		return Published{}, fmt.Errorf("%s: %w", name, err)
 	}
-	report.Local = checksum.Sorted(report.Local, []checksum.Hash{h1, tree})
+	report.Local = hashlist.Sorted(report.Local, []checksum.Hash{h1, tree})
 	return Published{pkg.Platform, info.Size(), report}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/regwire"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
@@ -115,7 +116,7 @@ func (rec *record) names(i item) map[string]bool {
 func (rec *record) check(i item) error {
 	isProvider := i.kind == providers
 	isInvalid := func(a packed) bool {
-		return a.Platform.IsZero() == isProvider || len(a.Hashes) > 0 && (a.Size <= 0 || !checksum.HasScheme(a.Hashes, checksum.SchemeZH) || !i.isArchive(a.File, a.Platform))
+		return a.Platform.IsZero() == isProvider || len(a.Hashes) > 0 && (a.Size <= 0 || !hashlist.Has(a.Hashes, checksum.SchemeZH) || !i.isArchive(a.File, a.Platform))
 	}
 	_, err := addrs.ParseSubdir(rec.Subdir)
 	isOut := len(rec.published()) == 0

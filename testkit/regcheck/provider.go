@@ -19,6 +19,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/regwire"
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/verify"
@@ -297,7 +298,7 @@ func (e *examiner) statedPackages(u *url.URL, packages map[string]statedPackage,
 	if p.size = own.Size; p.size <= 0 {
 		e.failf("%s: packages: %s: package_size is %d, want the size of the archive", weburl.Redact(u), p.platform, p.size)
 	}
-	if !checksum.HasScheme(p.stated, checksum.SchemeZH) {
+	if !hashlist.Has(p.stated, checksum.SchemeZH) {
 		e.failf("%s: packages: %s has no zh hash", weburl.Redact(u), p.platform)
 	}
 	for _, text := range own.Hashes {
@@ -326,7 +327,7 @@ func (e *examiner) statedHashes(where string, list []string) []checksum.Hash {
 
 // checkable reports whether clients can compare h with an archive.
 func checkable(h checksum.Hash) bool {
-	return h.Known()
+	return hashlist.Known(h)
 }
 
 // inspect downloads an archive and compares it with the stated hashes and size. Every stated

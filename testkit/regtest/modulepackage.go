@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -167,7 +168,7 @@ func (rel *ModuleRelease) noise() noise {
 
 // filesH1 returns the h1 of the files.
 func (rel *ModuleRelease) filesH1() checksum.Hash {
-	hash, err := checksum.H1Sum(func(yield func(string, [sha256.Size]byte) bool) {
+	hash, err := hashlist.H1(func(yield func(string, [sha256.Size]byte) bool) {
 		for name, text := range rel.m.Files {
 			if !strings.HasSuffix(name, "/") && !yield(name, sha256.Sum256([]byte(text))) {
 				return

@@ -1,11 +1,8 @@
 package checksum
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"hash"
@@ -14,13 +11,12 @@ import (
 	"iter"
 	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/verify/internal/scheme"
+	"github.com/tofureg/tofureg/internal/scheme"
 )
 
 // Limits bound the cost of reading an archive. Zero means the default, negative no limit. All names together
@@ -121,35 +117,12 @@ func digest(ctx context.Context, r io.Reader) (sum [32]byte, err error) {
 	return [32]byte(h.Sum(nil)), err
 }
 
-// H1Sum returns the h1 of files: slash-separated names and SHA-256 sums in any order. Repeated names,
-// backslashes and newlines are errors.
-//
-// The h1 is the SHA-256 of a line for each file, sorted by name: the sum in lower-case hex,
-// two spaces, the name. See golang.org/x/mod/sumdb/dirhash.
-func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
-	type file struct {
-		name string
-		sum  [32]byte
+func h1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
+	value, err := scheme.H1(files)
+	if err != nil {
+		return Hash{}, err
 	}
-	var list []file
-	for name, sum := range files {
-		if strings.ContainsAny(name, "\n\\") {
-			return Hash{}, fmt.Errorf("h1: name %.100q has a newline or a backslash", name)
-		}
-		list = append(list, file{name, sum})
-	}
-	slices.SortFunc(list, func(a, b file) int { return cmp.Compare(a.name, b.name) })
-	var line bytes.Buffer
-	h := sha256.New()
-	for i, f := range list {
-		if i > 0 && f.name == list[i-1].name {
-			return Hash{}, fmt.Errorf("h1: duplicate name %.100q", f.name)
-		}
-		line.Reset()
-		fmt.Fprintf(&line, "%x  %s\n", f.sum, f.name)
-		h.Write(line.Bytes())
-	}
-	return Hash{SchemeH1 + ":" + base64.StdEncoding.EncodeToString(h.Sum(nil))}, nil
+	return Hash{SchemeH1 + ":" + value}, nil
 }
 
 // H1Zip returns both h1 hashes of the zip archive in the first size bytes of r. packed covers all
@@ -167,9 +140,9 @@ func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tr
 	if err != nil {
 		return Hash{}, Hash{}, fmt.Errorf("h1: %w", err)
 	}
-	packed, err = H1Sum(archive.Sums(files, true))
+	packed, err = h1Sum(archive.Sums(files, true))
 	if err == nil {
-		tree, err = H1Sum(archive.Sums(files, false))
+		tree, err = h1Sum(archive.Sums(files, false))
 	}
 	return packed, tree, err
 }
@@ -177,12 +150,15 @@ func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tr
 // H1Dir returns the h1 of the files in fsys, without empty directories, modes and times. If other users
 // can write to the directory, use the FS of an [os.Root]. The error wraps [ErrIrregular] for anything
 // except files and directories.
+//
+// An h1 is the SHA-256 of a line for each file, sorted by name: its SHA-256 in lower-case hex, two spaces, the
+// slash-separated name. See golang.org/x/mod/sumdb/dirhash.
 func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	sums, _, err := sumDir(ctx, fsys, false)
 	if err != nil {
 		return Hash{}, fmt.Errorf("h1: %w", err)
 	}
-	return H1Sum(maps.All(sums))
+	return h1Sum(maps.All(sums))
 }
 
 // L1Dir is [H1Dir] for a directory that may have symbolic links. It does not follow them. Without
@@ -195,7 +171,7 @@ func L1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	if err != nil {
 		return Hash{}, fmt.Errorf("l1: %w", err)
 	}
-	h, err := H1Sum(maps.All(sums))
+	h, err := h1Sum(maps.All(sums))
 	if linked && err == nil {
 		h.s = SchemeL1 + strings.TrimPrefix(h.s, SchemeH1)
 	}

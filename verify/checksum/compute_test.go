@@ -18,6 +18,7 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/testing/archivetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -128,9 +129,9 @@ func TestH1ZipLimits(t *testing.T) {
 	}
 }
 
-func TestH1Sum(t *testing.T) {
+func TestH1Names(t *testing.T) {
 	t.Parallel()
-	h, err := checksum.H1Sum(maps.All(map[string][32]byte(nil)))
+	h, err := hashlist.H1(maps.All(map[string][32]byte(nil)))
 	if err != nil || h.String() != h1Text {
 		t.Errorf("nothing: %v, %v", h, err)
 	}
@@ -138,12 +139,12 @@ func TestH1Sum(t *testing.T) {
 	want := must.Get(checksum.H1Dir(t.Context(), fstest.MapFS{"b": {Data: []byte("2")}, "a/c": {Data: []byte("1")}, "a0": {}}))(t)
 	sums["a0"] = sums["a"]
 	delete(sums, "a")
-	if h, err := checksum.H1Sum(maps.All(sums)); err != nil || h != want {
+	if h, err := hashlist.H1(maps.All(sums)); err != nil || h != want {
 		t.Errorf("%v, %v, want %v", h, err, want)
 	}
 	for _, name := range []string{"a\nb", `a\b`} {
-		if h, err := checksum.H1Sum(maps.All(map[string][32]byte{name: {}})); err == nil {
-			t.Errorf("H1Sum of %q: %v, want an error", name, h)
+		if h, err := hashlist.H1(maps.All(map[string][32]byte{name: {}})); err == nil {
+			t.Errorf("H1 of %q: %v, want an error", name, h)
 		}
 		if h, err := checksum.H1Dir(t.Context(), fstest.MapFS{name: {}}); err == nil {
 			t.Errorf("H1Dir of %q: %v, want an error", name, h)
@@ -154,7 +155,7 @@ func TestH1Sum(t *testing.T) {
 		}
 	}
 	twice := func(yield func(string, [32]byte) bool) { _ = yield("a", [32]byte{}) && yield("a", [32]byte{1}) }
-	if _, err := checksum.H1Sum(twice); err == nil {
+	if _, err := hashlist.H1(twice); err == nil {
 		t.Error("a duplicate passed")
 	}
 }

@@ -6,11 +6,6 @@
 // A matching [hash] proves that the package is unchanged; package
 // [github.com/tofureg/tofureg/verify] proves who published it.
 //
-// # For sources
-//
-// Programs that handle lists of hashes use [WithScheme], [HasScheme], [Overlap] and [Sorted]; those
-// that write packages use [ZHSum] and [H1Sum].
-//
 // See https://opentofu.org/docs/language/files/dependency-lock/.
 //
 // [hash]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#hash

@@ -5,10 +5,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/tofureg/tofureg/verify/internal/scheme"
+	"github.com/tofureg/tofureg/internal/scheme"
 )
 
 // The schemes.
@@ -22,7 +21,7 @@ const (
 const maxHashLen = 512
 
 // A Hash is the hash of a package, "scheme:value". Equal hashes are equal by ==. Hashes of unknown
-// schemes are valid, but [Overlap] ignores them.
+// schemes are valid, but match nothing.
 type Hash struct{ s string }
 
 // ParseHash parses "scheme:value" of at most 512 bytes. It converts the value of a zh to lower case. The value
@@ -103,15 +102,6 @@ func (h *Hash) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Known reports whether the scheme of h is [SchemeZH] or [SchemeH1].
-func (h Hash) Known() bool { return h.OfBytes() || h.Scheme() == SchemeH1 }
-
-// OfBytes reports whether h is a hash of the bytes of an archive, as a zh is, and not of its content.
-func (h Hash) OfBytes() bool {
-	_, ok := scheme.Named(h.Scheme())
-	return ok
-}
-
 // WithScheme returns the hashes of the scheme, in the order of list.
 func WithScheme(list []Hash, name string) []Hash {
 	var found []Hash
@@ -121,29 +111,4 @@ func WithScheme(list []Hash, name string) []Hash {
 		}
 	}
 	return found
-}
-
-// HasScheme reports whether list has a hash of the scheme.
-func HasScheme(list []Hash, name string) bool {
-	return slices.ContainsFunc(list, func(h Hash) bool { return h.Scheme() == name })
-}
-
-// Overlap reports whether a and b share a zh or an h1.
-func Overlap(a, b []Hash) bool {
-	return slices.ContainsFunc(a, func(h Hash) bool { return h.Known() && slices.Contains(b, h) })
-}
-
-// Sorted returns the hashes of all lists in a new slice, sorted, without duplicates and zero
-// Hashes.
-func Sorted(lists ...[]Hash) []Hash {
-	var all []Hash
-	for _, list := range lists {
-		for _, h := range list {
-			if !h.IsZero() {
-				all = append(all, h)
-			}
-		}
-	}
-	slices.SortFunc(all, Hash.Compare)
-	return slices.Compact(all)
 }

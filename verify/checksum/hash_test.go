@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -105,14 +106,14 @@ func TestLists(t *testing.T) {
 		{[]checksum.Hash{h9, zh}, []checksum.Hash{h1, zh}, true}, {[]checksum.Hash{h1}, []checksum.Hash{zh, h1}, true},
 		{[]checksum.Hash{zh}, []checksum.Hash{h1}, false}, {[]checksum.Hash{h9}, []checksum.Hash{h9}, false}, {[]checksum.Hash{{}}, []checksum.Hash{{}}, false},
 	} {
-		if checksum.Overlap(tt.a, tt.b) != tt.overlap || checksum.Overlap(tt.b, tt.a) != tt.overlap {
+		if hashlist.Overlap(tt.a, tt.b) != tt.overlap || hashlist.Overlap(tt.b, tt.a) != tt.overlap {
 			t.Errorf("Overlap of %v and %v is not %t", tt.a, tt.b, tt.overlap)
 		}
 	}
 	if got := checksum.WithScheme([]checksum.Hash{h1, zh, h9}, "zh"); !slices.Equal(got, []checksum.Hash{zh}) {
 		t.Errorf("WithScheme = %v, want %v", got, zh)
 	}
-	if !checksum.HasScheme([]checksum.Hash{zh, h1}, "h1") || checksum.HasScheme([]checksum.Hash{zh, h9}, "h1") {
+	if !hashlist.Has([]checksum.Hash{zh, h1}, "h1") || hashlist.Has([]checksum.Hash{zh, h9}, "h1") {
 		t.Error("HasScheme is wrong")
 	}
 }

@@ -71,11 +71,10 @@ func ExampleCredentialsFile() {
 }
 
 func ExampleNetrc() {
-	// Programs call LoadNetrc with the path of the user's file.
-	logins := auth.ParseNetrc([]byte(`
-		machine modules.example.com login alice password "two words" # for archives
-		default login anonymous password guest
-	`))
+	logins, err := auth.LoadNetrc("testdata/netrc") // programs have the path of the user's file
+	if err != nil {
+		log.Fatal(err)
+	}
 	request, err := http.NewRequest("GET", "https://modules.example.com/vpc.zip", nil)
 	if err != nil {
 		log.Fatal(err)
