@@ -25,6 +25,7 @@ import (
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
 	"github.com/tofureg/tofureg/module/manifest"
 	"github.com/tofureg/tofureg/progress"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // maxModules is the maximum number of modules, and maxCalls of nested calls.
@@ -408,10 +409,17 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 		pinned := *location
 		pinned.Ref, location = locked.Commit, &pinned
 	}
-	if err := w.fetch(ctx, to, location, made, from.pkg == "" && address.Location != nil); err != nil || !locks {
+	want := checksum.Hash{}
+	if isLocked && !w.dir.Upgrade && (w.dir.Modules.KeepLinks || locked.Hash.Scheme() == checksum.SchemeH1) {
+		want = locked.Hash
+	}
+	if err := w.fetch(ctx, to, location, made, from.pkg == "" && address.Location != nil, want); err != nil || !locks {
 		return err
 	}
 	entry.Commit, entry.Hash = to.report.Commit, to.report.H1
+	if to.report.Cached && entry.Commit == "" { // the hash has found it
+		entry.Commit = locked.Commit
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if isLocked && !w.dir.Upgrade {
@@ -558,8 +566,9 @@ func (w *walk) link(to *spot, location *module.Location, made string) (bool, err
 }
 
 // fetch puts a package into the private directory of this run. A package that several modules call is fetched once
-// and copied, because a module may write into its own directory.
-func (w *walk) fetch(ctx context.Context, to *spot, location *module.Location, made string, own bool) error {
+// and copied, because a module may write into its own directory. The hash finds it in a cache. If another package is there,
+// that one is fetched.
+func (w *walk) fetch(ctx context.Context, to *spot, location *module.Location, made string, own bool, want checksum.Hash) error {
 	options := w.dir.Modules
 	options.AllowLocal, options.Replace = own, false
 	id := *location
@@ -571,10 +580,19 @@ func (w *walk) fetch(ctx context.Context, to *spot, location *module.Location, m
 	if last := len(to.calls) - 1; slices.Contains(to.calls[:last], to.calls[last]) {
 		return fmt.Errorf("the package at %s calls itself", location)
 	}
-	first, err := w.fetched.do(fmt.Sprintf("%+v", id), func() (*module.Report, error) { return w.download(ctx, location, made, options) })
+	if options.Cache == nil {
+		want = checksum.Hash{}
+	}
+	get := func(want checksum.Hash) (*module.Report, error) {
+		return w.fetched.do(fmt.Sprintf("%+v %s", id, want), func() (*module.Report, error) { return w.download(ctx, location, made, options, want) })
+	}
+	first, err := get(want)
+	if !want.IsZero() && errors.Is(err, checksum.ErrMismatch) {
+		first, err = get(checksum.Hash{})
+	}
 	switch target := filepath.Join(w.store.Root.Name(), made); {
 	case errors.Is(err, module.ErrNoSubdir): // the first call wanted a directory that does not exist
-		to.report, err = w.download(ctx, location, made, options)
+		to.report, err = w.download(ctx, location, made, options, checksum.Hash{})
 	case err == nil && first.Dir == target:
 		to.report = first
 	case err == nil:
@@ -584,7 +602,7 @@ func (w *walk) fetch(ctx context.Context, to *spot, location *module.Location, m
 		if location.MayBePage() {
 			from.Subdir = first.Subdir
 		}
-		to.report, err = w.download(ctx, from, made, options)
+		to.report, err = w.download(ctx, from, made, options, checksum.Hash{})
 	}
 	if err != nil {
 		return err
@@ -603,14 +621,14 @@ func (w *walk) fetch(ctx context.Context, to *spot, location *module.Location, m
 	return nil
 }
 
-func (w *walk) download(ctx context.Context, from *module.Location, made string, o module.Options) (*module.Report, error) {
+func (w *walk) download(ctx context.Context, from *module.Location, made string, o module.Options, want checksum.Hash) (*module.Report, error) {
 	if err := w.slots.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
 	defer w.slots.Release(1)
 	o.Limits = o.Limits.Effective()
 	o.Limits.Unpacked = max(1, min(o.Limits.Unpacked, w.room.Load()))
-	report, err := module.Download(ctx, w.dir.Registry, module.Request{Location: from, Dir: filepath.Join(w.store.Root.Name(), made)}, o)
+	report, err := module.Download(ctx, w.dir.Registry, module.Request{Location: from, Dir: filepath.Join(w.store.Root.Name(), made), H1: want}, o)
 	if err != nil {
 		return nil, err
 	}
