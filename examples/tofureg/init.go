@@ -6,6 +6,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/workdir"
 )
@@ -18,6 +19,8 @@ func prepare(ctx context.Context, c *call) error {
 	flags.TextVar(&version, "version", version, "`version` of the CLI for required_version")
 	upgrade := flags.Bool("upgrade", false, "select new versions")
 	lockModules := flags.Bool("lock-modules", false, "lock modules too, in .tofureg.modules.lock")
+	cache := &module.Cache{}
+	flags.StringVar(&cache.Path, "module-cache", "", "`directory` that keeps modules for all directories")
 	readOnly := flags.Bool("readonly", false, "write no lock file, and fail if one would change")
 	plan := flags.Bool("plan", false, "print what would be done, write nothing, and end with code 3 if there is something")
 	if _, err := c.parse(flags, 0, 0); err != nil {
@@ -29,6 +32,7 @@ func prepare(ctx context.Context, c *call) error {
 	}
 	d := c.workdir(config, *path)
 	d.Version, d.Upgrade, d.LockModules, d.ReadOnly = version, *upgrade, *lockModules, *readOnly
+	d.Modules.Cache = cache
 	do := d.Prepare
 	if *plan {
 		do = d.Plan

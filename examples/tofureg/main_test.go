@@ -233,7 +233,11 @@ module "net" {
 		t.Errorf("init -plan prints\n%s", out)
 	}
 	theirs.run(t, "init", "-no-color")
-	do(0, "init", "-dir", ours)
+	cache := filepath.Join(t.TempDir(), "cache")
+	do(0, "init", "-dir", ours, "-module-cache", cache)
+	if packages, err := os.ReadDir(filepath.Join(cache, "packages")); err != nil || len(packages) != 1 {
+		t.Errorf("init -module-cache leaves %v, %v in the cache; want the package of the module", packages, err)
+	}
 	same("init", ours, theirs.dir, ".lock", ".tofureg")
 	do(0, "init", "-dir", ours, "-plan")
 
