@@ -161,7 +161,7 @@ func (e *exceptLocal) ProviderPackage(ctx context.Context, p addrs.Provider, v a
 func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 	for _, src := range e.local {
 		versions, err := src.ProviderVersions(ctx, p)
-		if err == nil && len(versions.List) > 0 {
+		if err == nil && len(versions.Versions) > 0 {
 			return fmt.Errorf("a local directory has packages of this provider: %w", provider.ErrExcluded)
 		}
 	}

@@ -40,18 +40,18 @@ type dated map[string]time.Time
 func (d dated) ProviderVersions(_ context.Context, p addrs.Provider) (*provider.Versions, error) {
 	list := &provider.Versions{Provider: p}
 	for text, at := range d {
-		list.List = append(list.List, provider.Release{Version: addrs.MustParseVersion(text), Discovered: at})
+		list.Versions = append(list.Versions, provider.Release{Version: addrs.MustParseVersion(text), Discovered: at})
 	}
-	slices.SortFunc(list.List, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
+	slices.SortFunc(list.Versions, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
 	return list, nil
 }
 
 func (d dated) ModuleVersions(_ context.Context, m addrs.Module) (*module.Versions, error) {
 	list := &module.Versions{Module: m}
 	for text, at := range d {
-		list.List = append(list.List, module.Release{Version: addrs.MustParseVersion(text), Discovered: at})
+		list.Versions = append(list.Versions, module.Release{Version: addrs.MustParseVersion(text), Discovered: at})
 	}
-	slices.SortFunc(list.List, func(a, b module.Release) int { return b.Version.Compare(a.Version) })
+	slices.SortFunc(list.Versions, func(a, b module.Release) int { return b.Version.Compare(a.Version) })
 	return list, nil
 }
 
@@ -81,13 +81,13 @@ func listed(t *testing.T, d dated, rule cooldown.Rule) string {
 	p := must.Get((&cooldown.Providers{Source: providers{dated: d}, Rule: rule}).ProviderVersions(t.Context(), alpha))(t)
 	m := must.Get((&cooldown.Modules{Source: modules{dated: d}, Rule: rule}).ModuleVersions(t.Context(), network))(t)
 	var ofProvider, ofModule []string
-	for _, r := range p.List {
+	for _, r := range p.Versions {
 		ofProvider = append(ofProvider, r.Version.String())
 	}
 	for _, h := range p.Held {
 		ofProvider = append(ofProvider, "["+h.Release.Version.String()+"]")
 	}
-	for _, r := range m.List {
+	for _, r := range m.Versions {
 		ofModule = append(ofModule, r.Version.String())
 	}
 	for _, h := range m.Held {
@@ -220,7 +220,7 @@ func TestFilterCopies(t *testing.T) {
 		"nil": nil, "no age": {}, "all old enough": {Rule: cooldown.Rule{Age: week}},
 		"other provider": {Rule: cooldown.Rule{Age: week}, Patterns: provider.Patterns{Exclude: []provider.Pattern{provider.MustParsePattern("*/*/*")}}},
 	} {
-		list := &provider.Versions{Provider: alpha, Warnings: []string{"a"}, Held: []provider.Held{{}}, List: []provider.Release{
+		list := &provider.Versions{Provider: alpha, Warnings: []string{"a"}, Held: []provider.Held{{}}, Versions: []provider.Release{
 			{Version: addrs.MustParseVersion("1.0.0"), Discovered: time.Unix(0, 0)},
 		}}
 		before := list.Clone()
@@ -228,7 +228,7 @@ func TestFilterCopies(t *testing.T) {
 		if !reflect.DeepEqual(got, before) {
 			t.Errorf("%s: Filter = %+v, want %+v", name, got, before)
 		}
-		got.List[0].Listed, got.Warnings[0], got.Held[0].Release.Listed = "changed", "changed", "changed"
+		got.Versions[0].Listed, got.Warnings[0], got.Held[0].Release.Listed = "changed", "changed", "changed"
 		if !reflect.DeepEqual(list, before) {
 			t.Errorf("%s: a change of the result of Filter changes its argument to %+v", name, list)
 		}
@@ -302,7 +302,7 @@ func TestPermit(t *testing.T) {
 		t.Errorf("the newest module is %s, %v", v, err)
 	}
 	other := addrs.MustParseProvider("registry.example.com/acme/beta")
-	if list := must.Get(p.ProviderVersions(t.Context(), other))(t); len(list.List) != 0 {
+	if list := must.Get(p.ProviderVersions(t.Context(), other))(t); len(list.Versions) != 0 {
 		t.Errorf("of another provider, listed are %s", list)
 	}
 }
@@ -350,7 +350,7 @@ func TestFailoverWithOneWrapped(t *testing.T) {
 		{Name: "plain", Source: providers{dated: dated{"1.1.0": {}, "1.0.0": {}}}},
 	}}
 	list := must.Get(first.ProviderVersions(t.Context(), alpha))(t)
-	if _, err := list.Newest(addrs.ProviderConstraint{}); len(list.List) != 0 || len(list.Held) != 1 || !errors.As(err, new(*provider.HeldError)) {
+	if _, err := list.Newest(addrs.ProviderConstraint{}); len(list.Versions) != 0 || len(list.Held) != 1 || !errors.As(err, new(*provider.HeldError)) {
 		t.Errorf("the list is %s, %d are held, and Newest returned %v", list, len(list.Held), err)
 	}
 }

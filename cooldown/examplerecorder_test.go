@@ -39,6 +39,6 @@ func ExampleRecorder() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(len(list.List), "listed,", len(list.Held), "held back,", n, "look")
+	fmt.Println(len(list.Versions), "listed,", len(list.Held), "held back,", n, "look")
 	// Output: 0 listed, 1 held back, 1 look
 }

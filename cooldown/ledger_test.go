@@ -125,7 +125,7 @@ func TestLedgerOld(t *testing.T) {
 	for today, want := range map[int]int{30: 1, 31: 1} { // at the time Old and after it, only the other date makes a version old
 		p.Now = at(day(today))
 		p.Dates = &cooldown.Ledger{Store: &storage.Memory{}, Old: day(30)}
-		if got := must.Get(p.ProviderVersions(t.Context(), later))(t); len(got.List) != 0 || len(got.Held) != 1+want {
+		if got := must.Get(p.ProviderVersions(t.Context(), later))(t); len(got.Versions) != 0 || len(got.Held) != 1+want {
 			t.Errorf("at a first look on day %d, listed is %s", today, got)
 		}
 	}
@@ -223,7 +223,7 @@ func TestLedgerDamaged(t *testing.T) {
 				p.Rule = cooldown.Rule{Age: week, AllowUnknown: true, Dates: &cooldown.Ledger{Store: store, Old: day(30)}, Now: at(day(step.day))}
 				list := must.Get(p.ProviderVersions(t.Context(), alpha))(t)
 				var got []string
-				for _, r := range list.List {
+				for _, r := range list.Versions {
 					got = append(got, r.Version.String())
 				}
 				for _, h := range list.Held {
@@ -327,8 +327,8 @@ func TestLedgerCase(t *testing.T) {
 	list["1.1.0"] = time.Time{}
 	for _, text := range []string{"acme/network/aws", "Acme/network/aws", "acme/NETWORK/aws", "ACME/Network/AWS"} {
 		versions := must.Get(m.ModuleVersions(t.Context(), addrs.MustParseModule("registry.example.com/"+strings.Replace(text, "AWS", "aws", 1))))(t)
-		if len(versions.List) != 1 || len(versions.Held) != 1 {
-			t.Errorf("of %s, listed are %v and held %v, want 1.1.0 held", text, versions.List, versions.Held)
+		if len(versions.Versions) != 1 || len(versions.Held) != 1 {
+			t.Errorf("of %s, listed are %v and held %v, want 1.1.0 held", text, versions.Versions, versions.Held)
 		}
 	}
 	m.Include, m.Exclude = nil, m.Include
@@ -368,10 +368,10 @@ func TestLedgerPartial(t *testing.T) {
 		t.Helper()
 		list := &provider.Versions{Provider: alpha, Partial: partial}
 		for _, text := range texts {
-			list.List = append(list.List, provider.Release{Version: addrs.MustParseVersion(text)})
+			list.Versions = append(list.Versions, provider.Release{Version: addrs.MustParseVersion(text)})
 		}
 		got := must.Get(p.Filter(t.Context(), alpha, list))(t)
-		return len(got.List), len(got.Held)
+		return len(got.Versions), len(got.Held)
 	}
 	if listed, held := look(true, "1.0.0"); listed != 0 || held != 1 {
 		t.Errorf("before the first look, %d versions of a partial list are listed", listed)
@@ -419,9 +419,9 @@ func TestInAdvance(t *testing.T) {
 		platforms []string
 		held      int
 	}{{1, []string{"windows_arm64"}, 1}, {8, []string{"windows_arm64", "linux_amd64"}, 0}} {
-		list := &provider.Versions{List: []provider.Release{{Version: addrs.MustParseVersion("1.0.0")}}}
+		list := &provider.Versions{Versions: []provider.Release{{Version: addrs.MustParseVersion("1.0.0")}}}
 		for _, text := range look.platforms {
-			list.List[0].Platforms = append(list.List[0].Platforms, addrs.MustParsePlatform(text))
+			list.Versions[0].Platforms = append(list.Versions[0].Platforms, addrs.MustParsePlatform(text))
 		}
 		p := &cooldown.Providers{Rule: cooldown.Rule{Age: week, Dates: ledger, Now: at(day(look.day))}}
 		if got := must.Get(p.Filter(t.Context(), alpha, list))(t); len(got.Held) != look.held {
@@ -700,7 +700,7 @@ func FuzzLedger(f *testing.F) {
 func BenchmarkFilter(b *testing.B) {
 	list := &provider.Versions{Provider: alpha}
 	for i := range 2000 {
-		list.List = append(list.List, provider.Release{Version: addrs.MustParseVersion(fmt.Sprintf("1.%d.0", 2000-i)), Discovered: day(1).Add(-time.Duration(i) * time.Hour)})
+		list.Versions = append(list.Versions, provider.Release{Version: addrs.MustParseVersion(fmt.Sprintf("1.%d.0", 2000-i)), Discovered: day(1).Add(-time.Duration(i) * time.Hour)})
 	}
 	for name, dates := range map[string]cooldown.Dates{"list": nil, "ledger": &cooldown.Ledger{Store: &storage.Memory{}}} {
 		b.Run(name, func(b *testing.B) {

@@ -53,7 +53,7 @@ func (c *Providers) Open(ctx context.Context, pkg *provider.Package) (*provider.
 	return provider.CheckAnswers(c.Source).Open(ctx, pkg)
 }
 
-// Filter returns a copy of the list of p with the versions that are too young in Held, or all in List if c is
+// Filter returns a copy of the list of p with the versions that are too young in Held, or all in Versions if c is
 // nil or the Rule does not apply to p. The list must have all versions, or be [provider.Versions.Partial]. Of
 // nil it returns nil.
 func (c *Providers) Filter(ctx context.Context, p addrs.Provider, versions *provider.Versions) (*provider.Versions, error) {
@@ -61,7 +61,7 @@ func (c *Providers) Filter(ctx context.Context, p addrs.Provider, versions *prov
 	if versions == nil || c == nil || c.Age <= 0 || !c.Selects(p) {
 		return versions, nil
 	}
-	keep, held, err := filter(ctx, &c.Rule, Subject{Provider: p}, versions.List, versions.Partial,
+	keep, held, err := filter(ctx, &c.Rule, Subject{Provider: p}, versions.Versions, versions.Partial,
 		func(r *provider.Release) (addrs.Version, *time.Time) { return r.Version, &r.Discovered },
 		func(v addrs.Version) bool { return c.Permit != nil && c.Permit(p, v) },
 		func(r provider.Release, until time.Time) provider.Held {
@@ -70,7 +70,7 @@ func (c *Providers) Filter(ctx context.Context, p addrs.Provider, versions *prov
 	if err != nil {
 		return nil, failure.Wrap("list versions of", p.String(), err)
 	}
-	versions.List, versions.Held = keep, append(versions.Held, held...)
+	versions.Versions, versions.Held = keep, append(versions.Held, held...)
 	return versions, nil
 }
 
@@ -103,7 +103,7 @@ func (c *Modules) ModuleVersions(ctx context.Context, m addrs.Module) (*module.V
 	if c.Age <= 0 || len(c.Include) > 0 && !slices.ContainsFunc(c.Include, includes) || slices.ContainsFunc(c.Exclude, excludes) {
 		return versions, nil
 	}
-	keep, held, err := filter(ctx, &c.Rule, Subject{Module: m}, versions.List, versions.Partial,
+	keep, held, err := filter(ctx, &c.Rule, Subject{Module: m}, versions.Versions, versions.Partial,
 		func(r *module.Release) (addrs.Version, *time.Time) { return r.Version, &r.Discovered },
 		func(v addrs.Version) bool { return c.Permit != nil && c.Permit(m, v) },
 		func(r module.Release, until time.Time) module.Held { return module.Held{Release: r, Until: until} })
@@ -111,7 +111,7 @@ func (c *Modules) ModuleVersions(ctx context.Context, m addrs.Module) (*module.V
 		return nil, failure.Wrap("list versions of", m.String(), err)
 	}
 	filtered := *versions
-	filtered.List, filtered.Held = keep, append(slices.Clip(versions.Held), held...)
+	filtered.Versions, filtered.Held = keep, append(slices.Clip(versions.Held), held...)
 	return &filtered, nil
 }
 

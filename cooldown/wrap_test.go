@@ -79,7 +79,7 @@ func TestSilentRecorder(t *testing.T) {
 	t.Parallel()
 	p := &cooldown.Providers{Source: providers{dated: dated{"1.0.0": {}}}, Rule: cooldown.Rule{Age: time.Hour, Dates: silent{}, AllowUnknown: true}}
 	list, err := p.ProviderVersions(t.Context(), addrs.MustParseProvider("acme/alpha"))
-	if err != nil || len(list.List) != 0 || len(list.Held) != 1 {
+	if err != nil || len(list.Versions) != 0 || len(list.Held) != 1 {
 		t.Errorf("ProviderVersions with a Recorder that does not decide: %+v, %v, want 1.0.0 held back", list, err)
 	}
 }

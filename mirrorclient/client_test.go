@@ -73,7 +73,7 @@ func TestPaths(t *testing.T) {
 		c := client(web)
 		c.BaseURL = test.Base
 		versions, err := c.ProviderVersions(t.Context(), p)
-		if err != nil || len(versions.List) != 1 || versions.Provider != p {
+		if err != nil || len(versions.Versions) != 1 || versions.Provider != p {
 			t.Errorf("%s: %v, %v", test.Provider, versions, err)
 		}
 		pkg, err := c.ProviderPackage(t.Context(), p, v120, linux)

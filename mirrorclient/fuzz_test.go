@@ -62,15 +62,15 @@ func FuzzIndex(f *testing.F) {
 				want[v] = true
 			}
 		}
-		if len(want) != len(versions.List) {
-			t.Errorf("%d versions, want %d", len(versions.List), len(want))
+		if len(want) != len(versions.Versions) {
+			t.Errorf("%d versions, want %d", len(versions.Versions), len(want))
 		}
-		for i, r := range versions.List {
+		for i, r := range versions.Versions {
 			if !want[r.Version] {
 				t.Errorf("version %s comes from nowhere", r.Version)
 			}
-			if i > 0 && versions.List[i-1].Version.Compare(r.Version) <= 0 {
-				t.Errorf("%s comes before %s", versions.List[i-1].Version, r.Version)
+			if i > 0 && versions.Versions[i-1].Version.Compare(r.Version) <= 0 {
+				t.Errorf("%s comes before %s", versions.Versions[i-1].Version, r.Version)
 			}
 		}
 		for _, w := range versions.Warnings {
@@ -156,8 +156,8 @@ func BenchmarkIndex(b *testing.B) {
 		must.Do(b, json.Unmarshal([]byte(doc), &wire))
 		decoded := time.Now()
 		versions, err := c.ProviderVersions(b.Context(), alpha)
-		if err != nil || len(versions.List) != 2000 {
-			b.Fatal(len(versions.List), err)
+		if err != nil || len(versions.Versions) != 2000 {
+			b.Fatal(len(versions.Versions), err)
 		}
 		plain += decoded.Sub(start)
 		whole += time.Since(decoded)

@@ -108,9 +108,9 @@ func readIndex(versions json.RawMessage) (*provider.Versions, error) {
 		}
 		seen[version] = true
 		source.NoteUnselectable(&notes, version)
-		list.List = append(list.List, provider.Release{Version: version, Listed: source.Listed(version, m.Name)})
+		list.Versions = append(list.Versions, provider.Release{Version: version, Listed: source.Listed(version, m.Name)})
 	}
-	slices.SortFunc(list.List, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
+	slices.SortFunc(list.Versions, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
 	list.Warnings = notes.Lines()
 	return list, nil
 }

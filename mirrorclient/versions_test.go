@@ -43,7 +43,7 @@ func TestIndex(t *testing.T) {
 	} {
 		versions := must.Get(client(mirror(map[string]string{"index.json": test.body})).ProviderVersions(t.Context(), alpha))(t)
 		var got []string
-		for _, r := range versions.List {
+		for _, r := range versions.Versions {
 			got = append(got, r.Version.String())
 			if r.Protocols != nil || r.Platforms != nil {
 				t.Errorf("%s: %v knows protocols or platforms", name, r)
@@ -170,8 +170,8 @@ func TestUnselectableVersion(t *testing.T) {
 	about := func(text string) bool {
 		return strings.Contains(text, "no constraint selects the listed version 0.0.0")
 	}
-	if len(versions.List) != 3 || len(versions.Warnings) != 1 || !slices.ContainsFunc(versions.Warnings, about) {
-		t.Errorf("ProviderVersions returned %v with the warnings %q, want three versions and a warning about 0.0.0", versions.List, versions.Warnings)
+	if len(versions.Versions) != 3 || len(versions.Warnings) != 1 || !slices.ContainsFunc(versions.Warnings, about) {
+		t.Errorf("ProviderVersions returned %v with the warnings %q, want three versions and a warning about 0.0.0", versions.Versions, versions.Warnings)
 	}
 }
 
@@ -274,7 +274,7 @@ func TestMissingProvider500(t *testing.T) {
 	}
 	other := client(mirror(map[string]string{"index.json": `{"versions":{"1.2.0":{}}}`}))
 	first := &provider.Multi{Failover: true, Sources: []provider.NamedSource{{Name: "mirror", Source: client(web)}, {Name: "other", Source: other}}}
-	if versions, err := first.ProviderVersions(t.Context(), alpha); err != nil || len(versions.List) != 1 {
+	if versions, err := first.ProviderVersions(t.Context(), alpha); err != nil || len(versions.Versions) != 1 {
 		t.Errorf("%v, %v", versions, err)
 	}
 }
@@ -310,11 +310,11 @@ func TestSharedRequests(t *testing.T) {
 			go func() {
 				defer func() { done <- true }()
 				versions, err := c.ProviderVersions(t.Context(), alpha)
-				if err != nil || versions.List[0].Version != v120 || versions.Warnings[0] == "" {
+				if err != nil || versions.Versions[0].Version != v120 || versions.Warnings[0] == "" {
 					t.Errorf("%v, %v", versions, err)
 					return
 				}
-				versions.List[0], versions.Warnings[0] = provider.Release{}, ""
+				versions.Versions[0], versions.Warnings[0] = provider.Release{}, ""
 				platform := []addrs.Platform{linux, plan9}[i%2]
 				pkg, err := c.ProviderPackage(t.Context(), alpha, v120, platform)
 				if err != nil || pkg.Platform != platform || pkg.URL == "" || pkg.Hashes[linux][0].IsZero() {

@@ -34,7 +34,7 @@ func many(t testing.TB, dir string, n int) (*fake, []module.Request) {
 	var requests []module.Request
 	for i := range n {
 		m := addrs.MustParseModule(fmt.Sprintf("registry.example.com/acme/m%d/aws", i))
-		f.versions[m] = &module.Versions{Module: m, List: []module.Release{{Version: v1}, {Version: addrs.MustParseVersion("0.9.0")}}}
+		f.versions[m] = &module.Versions{Module: m, Versions: []module.Release{{Version: v1}, {Version: addrs.MustParseVersion("0.9.0")}}}
 		content := files{"main.tf": m.Name()}.zip(t)
 		f.open["https://files.example.com/"+m.Name()+".zip"] = func() (*module.Body, error) { return body(content), nil }
 		requests = append(requests, module.Request{

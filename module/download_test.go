@@ -40,7 +40,7 @@ func registry(t testing.TB, text string, content []byte) *fake {
 	t.Helper()
 	loc := at(t, text)
 	f := serve(map[string][]byte{loc.URL: content})
-	f.versions = map[addrs.Module]*module.Versions{vpc: {Module: vpc, List: []module.Release{{Version: v1}}}}
+	f.versions = map[addrs.Module]*module.Versions{vpc: {Module: vpc, Versions: []module.Release{{Version: v1}}}}
 	f.location = func(addrs.Module, addrs.Version) (*module.Location, error) { c := *loc; return &c, nil }
 	return f
 }
@@ -85,7 +85,7 @@ func TestDownloadNewest(t *testing.T) {
 	if err != nil || report.Version != v1 {
 		t.Errorf("Download = %+v, %v; want version %s", report, err, v1)
 	}
-	src.versions[vpc].List = nil
+	src.versions[vpc].Versions = nil
 	_, err = module.Download(t.Context(), src, module.Request{Source: addrs.ModuleSource{Module: vpc}, Dir: target(t)}, module.Options{})
 	if u, ok := errors.AsType[*module.UnavailableError](err); !ok || u.Module != vpc || !errors.Is(err, failure.ErrNoVersion) {
 		t.Errorf("%v, want an *UnavailableError", err)

@@ -41,13 +41,13 @@ type Deprecation struct {
 type Versions struct {
 	Module addrs.Module `json:"module"` // as requested
 
-	// List has each version once, usually newest first.
-	List []Release `json:"versions"`
+	// Versions has each version once, usually newest first.
+	Versions []Release `json:"versions"`
 
 	// Warnings are about the source's answer, safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 
-	// Partial reports that versions may be missing in List, for example because a page could not be fetched or was cached.
+	// Partial reports that versions may be missing in Versions, for example because a page could not be fetched or was cached.
 	Partial bool `json:"partial,omitempty"`
 
 	// Held are the versions that a [github.com/tofureg/tofureg/cooldown.Modules] holds back.
@@ -60,25 +60,25 @@ func (v *Versions) String() string { return v.choice().Text(v.Module.String()) }
 // choice returns what choosing of providers and modules shares.
 func (v *Versions) choice() choice.Versions[Release, Held] {
 	return choice.Versions[Release, Held]{
-		List: v.List, Held: v.Held,
+		List: v.Versions, Held: v.Held,
 		Version: func(r *Release) addrs.Version { return r.Version },
 		Release: func(h *Held) *Release { return &h.Release },
 	}
 }
 
-// Clone returns a copy whose List, Warnings and Held may be changed.
+// Clone returns a copy whose Versions, Warnings and Held may be changed.
 func (v *Versions) Clone() *Versions {
 	if v == nil {
 		return nil
 	}
 	c := *v
-	c.List = slices.Clone(v.List)
+	c.Versions = slices.Clone(v.Versions)
 	c.Warnings = slices.Clone(v.Warnings)
 	c.Held = slices.Clone(v.Held)
 	return &c
 }
 
-// Find returns the release of version in List or Held, and whether there is one.
+// Find returns the release of version in Versions or Held, and whether there is one.
 func (v *Versions) Find(version addrs.Version) (Release, bool) { return v.choice().Find(version) }
 
 // HeldFor returns the versions in Held that c allows and are newer than the version than, newest

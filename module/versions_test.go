@@ -20,7 +20,7 @@ func listed(t testing.TB, list ...string) *module.Versions {
 	v := &module.Versions{Module: vpc}
 	for _, s := range list {
 		version := must.Get(addrs.ParseModuleVersion(s))(t)
-		v.List = append(v.List, module.Release{Version: version})
+		v.Versions = append(v.Versions, module.Release{Version: version})
 	}
 	return v
 }
@@ -80,11 +80,11 @@ func TestUnavailable(t *testing.T) {
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	v := listed(t, "1.0.0", "2.0.0")
-	v.List[0].Deprecated = &module.Deprecation{Reason: "use 2.0.0", Link: "https://example.com/why"}
+	v.Versions[0].Deprecated = &module.Deprecation{Reason: "use 2.0.0", Link: "https://example.com/why"}
 	v.Warnings = []string{"one was unusable"}
 	c := v.Clone()
-	c.List[1].Version, c.Warnings[0] = v1, "changed"
-	if v.List[1].Version == v1 || v.Warnings[0] == "changed" || (*module.Versions)(nil).Clone() != nil {
+	c.Versions[1].Version, c.Warnings[0] = v1, "changed"
+	if v.Versions[1].Version == v1 || v.Warnings[0] == "changed" || (*module.Versions)(nil).Clone() != nil {
 		t.Error("the copy shares memory")
 	}
 	if r, ok := v.Find(v1); !ok || r.Deprecated == nil || r.Deprecated.Reason != "use 2.0.0" {

@@ -152,7 +152,7 @@ func ExampleMulti() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, release := range versions.List {
+	for _, release := range versions.Versions {
 		pkg, err := src.ProviderPackage(ctx, versions.Provider, release.Version, addrs.MustParsePlatform("linux_amd64"))
 		if err != nil {
 			log.Fatal(err)
@@ -289,7 +289,7 @@ func ExampleSource() {
 	}
 	client := &regclient.Client{Transport: &transport.Settings{HTTP: registry.Client()}}
 	alpha, linux := addrs.MustParseProvider("registry.example.com/acme/alpha"), addrs.MustParsePlatform("linux_amd64")
-	approved := &provider.Versions{Provider: alpha, List: []provider.Release{{Version: addrs.MustParseVersion("1.0.0")}}}
+	approved := &provider.Versions{Provider: alpha, Versions: []provider.Release{{Version: addrs.MustParseVersion("1.0.0")}}}
 	src := provider.CheckAnswers(inventory{client, approved})
 
 	ctx := context.Background()

@@ -87,7 +87,7 @@ func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versio
 		return nil, err
 	}
 	union := &Versions{Provider: p}
-	at := map[addrs.Version]int{} // index in union.List
+	at := map[addrs.Version]int{} // index in union.Versions
 	for i, list := range lists {
 		name := m.Sources[i].Name
 		if errs[i] != nil {
@@ -97,13 +97,13 @@ func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versio
 		for _, text := range list.Warnings {
 			union.Warnings = append(union.Warnings, name+": "+text)
 		}
-		for _, r := range list.List {
+		for _, r := range list.Versions {
 			if j, ok := at[r.Version]; ok {
-				union.List[j].unite(&r)
+				union.Versions[j].unite(&r)
 				continue
 			}
-			at[r.Version] = len(union.List)
-			union.List = append(union.List, r)
+			at[r.Version] = len(union.Versions)
+			union.Versions = append(union.Versions, r)
 		}
 		union.Partial = union.Partial || list.Partial
 		union.Held = append(union.Held, list.Held...)
@@ -111,7 +111,7 @@ func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versio
 	if len(s.skipped) == len(lists) {
 		return nil, s.none()
 	}
-	slices.SortFunc(union.List, func(a, b Release) int { return b.Version.Compare(a.Version) })
+	slices.SortFunc(union.Versions, func(a, b Release) int { return b.Version.Compare(a.Version) })
 	// Of each version that no source lists, the one with the earliest Until stays.
 	union.Held = slices.DeleteFunc(union.Held, func(h Held) bool { _, listed := at[h.Release.Version]; return listed })
 	slices.SortStableFunc(union.Held, func(a, b Held) int {

@@ -331,7 +331,7 @@ func TestMultiAsksAtOnce(t *testing.T) {
 		quick := &stub{name: "quick", delay: time.Second, versions: list("2.0.0 - -")}
 		begin := time.Now()
 		m := &provider.Multi{Sources: sources(slow, quick)}
-		if v, err := m.ProviderVersions(t.Context(), demo); err != nil || len(v.List) != 2 || time.Since(begin) != time.Minute {
+		if v, err := m.ProviderVersions(t.Context(), demo); err != nil || len(v.Versions) != 2 || time.Since(begin) != time.Minute {
 			t.Errorf("%v, %v after %v", v, err, time.Since(begin))
 		}
 		begin = time.Now()
@@ -526,7 +526,7 @@ func TestFailoverAfterFault(t *testing.T) {
 			}
 			continue
 		}
-		if findErr != nil || listErr != nil || via(pkg) != "b" || len(versions.List) != 1 || !slices.Equal(p, skipped{"a: fault", "a: fault"}) {
+		if findErr != nil || listErr != nil || via(pkg) != "b" || len(versions.Versions) != 1 || !slices.Equal(p, skipped{"a: fault", "a: fault"}) {
 			t.Errorf("%s: %v, %v, %v, skipped %v", name, pkg, findErr, listErr, p)
 		}
 	}
@@ -562,7 +562,7 @@ func TestFailoverStays(t *testing.T) {
 	a := &stub{name: "a", versions: list("1.0.0 - -")}
 	b := &stub{name: "b", versions: list("2.0.0 - -")}
 	src := &provider.Multi{Failover: true, Sources: sources(a, b)}
-	if v, err := src.ProviderVersions(t.Context(), demo); err != nil || len(v.List) != 1 || b.lists.Load() != 0 {
+	if v, err := src.ProviderVersions(t.Context(), demo); err != nil || len(v.Versions) != 1 || b.lists.Load() != 0 {
 		t.Errorf("ProviderVersions returned %v, %v and asked the second source %d times; want the list of the first", v, err, b.lists.Load())
 	}
 	// The second source has the version, but must not add it to the first.

@@ -39,9 +39,9 @@ type Held struct {
 type Versions struct {
 	Provider addrs.Provider `json:"provider"` // as requested
 
-	// List has each version once, usually newest first. Protocols and Platforms may be shared: replace them, do not
+	// Versions has each version once, usually newest first. Protocols and Platforms may be shared: replace them, do not
 	// write.
-	List []Release `json:"versions"`
+	Versions []Release `json:"versions"`
 
 	Warnings []string `json:"warnings,omitempty"` // of the source and about its answer, safe to print
 
@@ -57,25 +57,25 @@ func (v *Versions) String() string { return v.choice().Text(v.Provider.String())
 // choice returns what choosing of providers and modules shares.
 func (v *Versions) choice() choice.Versions[Release, Held] {
 	return choice.Versions[Release, Held]{
-		List: v.List, Held: v.Held,
+		List: v.Versions, Held: v.Held,
 		Version: func(r *Release) addrs.Version { return r.Version },
 		Release: func(h *Held) *Release { return &h.Release },
 	}
 }
 
-// Clone returns a copy whose List, Warnings and Held may be changed.
+// Clone returns a copy whose Versions, Warnings and Held may be changed.
 func (v *Versions) Clone() *Versions {
 	if v == nil {
 		return nil
 	}
 	c := *v
-	c.List = slices.Clone(v.List)
+	c.Versions = slices.Clone(v.Versions)
 	c.Warnings = slices.Clone(v.Warnings)
 	c.Held = slices.Clone(v.Held)
 	return &c
 }
 
-// Find returns the release of version in List or Held, and whether there is one.
+// Find returns the release of version in Versions or Held, and whether there is one.
 func (v *Versions) Find(version addrs.Version) (Release, bool) { return v.choice().Find(version) }
 
 // HeldFor returns the versions in Held that c allows, fit need and are newer than the version than,

@@ -55,7 +55,7 @@ func list(lines ...string) *provider.Versions {
 				r.Platforms = append(r.Platforms, addrs.MustParsePlatform(p))
 			}
 		}
-		v.List = append(v.List, r)
+		v.Versions = append(v.Versions, r)
 	}
 	return v
 }
@@ -223,8 +223,8 @@ func TestVersionsFindAndClone(t *testing.T) {
 	if diff := cmp.Diff(versions, c, values); diff != "" {
 		t.Errorf("clone differs: %s", diff)
 	}
-	c.List[0].Version, c.Warnings[0] = version("9.0.0"), "changed"
-	if versions.List[0].Version != version("2.0.0") || versions.Warnings[0] != "careful" {
+	c.Versions[0].Version, c.Warnings[0] = version("9.0.0"), "changed"
+	if versions.Versions[0].Version != version("2.0.0") || versions.Warnings[0] != "careful" {
 		t.Error("a change of the clone reached the original")
 	}
 	if (*provider.Versions)(nil).Clone() != nil {

@@ -66,7 +66,7 @@ func BenchmarkVersions(b *testing.B) {
 		if err != nil {
 			return 0, err
 		}
-		return len(versions.List), nil
+		return len(versions.Versions), nil
 	})
 }
 
@@ -106,7 +106,7 @@ func BenchmarkModuleVersions(b *testing.B) {
 				if err != nil {
 					return 0, err
 				}
-				return len(versions.List), nil
+				return len(versions.Versions), nil
 			})
 		})
 	}

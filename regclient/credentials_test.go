@@ -53,7 +53,7 @@ func isFile(k regtest.Kind) bool {
 func walk(t *testing.T, c *regclient.Client) {
 	t.Helper()
 	versions := must.Get(c.ProviderVersions(t.Context(), alpha))(t)
-	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, versions.List[0].Version, linux))(t)
+	pkg := must.Get(c.ProviderPackage(t.Context(), alpha, versions.Versions[0].Version, linux))(t)
 	must.Get(c.Evidence(t.Context(), pkg))(t)
 	body := must.Get(c.Open(t.Context(), pkg))(t)
 	defer body.Close()

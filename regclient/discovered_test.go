@@ -46,10 +46,10 @@ func TestDiscovered(t *testing.T) {
 			client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client(), Retries: -1}}
 			p := must.Get(client.ProviderVersions(t.Context(), addrs.MustParseProvider("registry.example.com/acme/alpha")))(t)
 			m := must.Get(client.ModuleVersions(t.Context(), addrs.MustParseModule("registry.example.com/acme/network/aws")))(t)
-			if got := p.List[0].Discovered; got != test.want || len(p.Warnings) > 0 != oddPlatforms {
+			if got := p.Versions[0].Discovered; got != test.want || len(p.Warnings) > 0 != oddPlatforms {
 				t.Errorf("%s: a provider was seen %v, want %v; warnings %q", name, got, test.want, p.Warnings)
 			}
-			if got := m.List[0].Discovered; got != test.want || len(m.Warnings) > 0 {
+			if got := m.Versions[0].Discovered; got != test.want || len(m.Warnings) > 0 {
 				t.Errorf("%s: a module was seen %v, want %v; warnings %q", name, got, test.want, m.Warnings)
 			}
 		}

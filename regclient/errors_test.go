@@ -185,7 +185,7 @@ var protocols = []protocol{{
 		if err != nil {
 			return "", err
 		}
-		return versions.List[0].Listed, nil
+		return versions.Versions[0].Listed, nil
 	},
 	find: func(ctx context.Context, c *regclient.Client) error {
 		pkg, err := c.ProviderPackage(ctx, alpha, v120, linux)
@@ -205,7 +205,7 @@ var protocols = []protocol{{
 		if err != nil {
 			return "", err
 		}
-		return versions.List[0].Listed, nil
+		return versions.Versions[0].Listed, nil
 	},
 	find: func(ctx context.Context, c *regclient.Client) error {
 		loc, err := c.ModuleLocation(ctx, network, v100)

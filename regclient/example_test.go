@@ -81,7 +81,7 @@ func ExampleClient_credentials() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(versions.List[0].Version)
+	fmt.Println(versions.Versions[0].Version)
 	// Output:
 	// unauthorized, token sent: false
 	// 1.2.0
@@ -173,7 +173,7 @@ func ExampleClient_fixedURL() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(versions.List[0].Version)
+	fmt.Println(versions.Versions[0].Version)
 	for _, r := range reg.Requests() {
 		fmt.Println(r.URL())
 	}

@@ -130,7 +130,7 @@ func TestSharedRequests(t *testing.T) {
 					t.Errorf("ProviderVersions returned %v, ProviderPackage %v, want no errors", err1, err2)
 					return
 				}
-				versions.List[0] = provider.Release{}
+				versions.Versions[0] = provider.Release{}
 				ev, err := c.Evidence(t.Context(), pkg)
 				if err != nil || len(ev.Sums) == 0 || ev.Sums[0] == 0 {
 					t.Errorf("evidence %q, %v", ev.Sums, err)

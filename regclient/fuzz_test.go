@@ -32,9 +32,9 @@ func FuzzVersions(f *testing.F) {
 			asError(t, err)
 			return
 		}
-		for i, r := range versions.List {
-			if i > 0 && versions.List[i-1].Version.Compare(r.Version) <= 0 {
-				t.Errorf("%s comes before %s", versions.List[i-1].Version, r.Version)
+		for i, r := range versions.Versions {
+			if i > 0 && versions.Versions[i-1].Version.Compare(r.Version) <= 0 {
+				t.Errorf("%s comes before %s", versions.Versions[i-1].Version, r.Version)
 			}
 		}
 		for _, w := range versions.Warnings {
@@ -127,9 +127,9 @@ func FuzzModuleVersions(f *testing.F) {
 			asError(t, err)
 			return
 		}
-		for i, r := range versions.List {
-			if i > 0 && versions.List[i-1].Version.Compare(r.Version) <= 0 {
-				t.Errorf("%s comes before %s", versions.List[i-1].Version, r.Version)
+		for i, r := range versions.Versions {
+			if i > 0 && versions.Versions[i-1].Version.Compare(r.Version) <= 0 {
+				t.Errorf("%s comes before %s", versions.Versions[i-1].Version, r.Version)
 			}
 			if d := r.Deprecated; d != nil {
 				wantPrintable(t, d.Reason)

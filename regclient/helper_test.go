@@ -83,7 +83,7 @@ func asError(t *testing.T, err error) failed {
 // lines renders releases as "VERSION PROTOCOLS PLATFORMS". A dash means unknown.
 func lines(v *provider.Versions) string {
 	var b strings.Builder
-	for _, r := range v.List {
+	for _, r := range v.Versions {
 		protocols, platforms := "-", "-"
 		if len(r.Protocols) > 0 {
 			protocols = strings.Join(r.Protocols, ",")
@@ -135,7 +135,7 @@ func many(n int) []string {
 // releases renders versions as "VERSION[ (deprecated: REASON LINK)]".
 func releases(v *module.Versions) string {
 	var b strings.Builder
-	for _, r := range v.List {
+	for _, r := range v.Versions {
 		b.WriteString(r.Version.String())
 		if d := r.Deprecated; d != nil {
 			fmt.Fprintf(&b, " (deprecated: %s %s)", d.Reason, d.Link)

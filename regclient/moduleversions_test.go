@@ -183,7 +183,7 @@ func TestModulePages(t *testing.T) {
 			reg.ModuleList = test.how
 			versions := must.Get(client(reg).ModuleVersions(t.Context(), network))(t)
 			newest := fmt.Sprintf("1.%d.0", test.all-1)
-			if n := len(versions.List); n != test.all || versions.List[0].Version.String() != newest || versions.List[n-1].Version != v100 {
+			if n := len(versions.Versions); n != test.all || versions.Versions[0].Version.String() != newest || versions.Versions[n-1].Version != v100 {
 				t.Errorf("%d versions, want %d from %s to 1.0.0", n, test.all, newest)
 			}
 			if len(versions.Warnings) > 0 != test.how.Nulls {
@@ -222,8 +222,8 @@ func TestModulePagesFail(t *testing.T) {
 			test.fault.Skip = 1
 			reg.AddFault(test.fault)
 			versions := must.Get(client(reg).ModuleVersions(t.Context(), network))(t)
-			if len(versions.List) != 100 {
-				t.Errorf("%d versions, want 100", len(versions.List))
+			if len(versions.Versions) != 100 {
+				t.Errorf("%d versions, want 100", len(versions.Versions))
 			}
 			if w := versions.Warnings; len(w) != 1 || !strings.Contains(w[0], test.warning) || !strings.HasPrefix(w[0], "the list of versions is incomplete") {
 				t.Errorf("warnings %q, want %q", w, test.warning)
@@ -259,8 +259,8 @@ func TestModulePagesByLimit(t *testing.T) {
 		reg.AddFault(test.fault)
 		versions := must.Get(client(reg).ModuleVersions(t.Context(), network))(t)
 		w := versions.Warnings
-		if len(versions.List) != 100 || len(w) > 0 != (test.warning != "") || len(w) > 0 && !strings.Contains(w[0], test.warning) {
-			t.Errorf("%s: ModuleVersions returned %d versions and the warnings %q, want 100 and %q", name, len(versions.List), w, test.warning)
+		if len(versions.Versions) != 100 || len(w) > 0 != (test.warning != "") || len(w) > 0 && !strings.Contains(w[0], test.warning) {
+			t.Errorf("%s: ModuleVersions returned %d versions and the warnings %q, want 100 and %q", name, len(versions.Versions), w, test.warning)
 		}
 	}
 }
@@ -273,7 +273,7 @@ func TestModulePageSizeRefused(t *testing.T) {
 		reg.ModuleList = regtest.ModuleList{PageSize: 100}
 		reg.AddFault(regtest.Fault{Kind: regtest.ModuleVersions, Skip: 1, First: 1, Status: status})
 		versions, err := client(reg).ModuleVersions(t.Context(), network)
-		if err != nil || len(versions.List) != 250 || versions.Warnings != nil {
+		if err != nil || len(versions.Versions) != 250 || versions.Warnings != nil {
 			t.Fatalf("ModuleVersions returned %v, %v, want 250 versions", versions, err)
 		}
 		want := []string{"", "limit=150&offset=100", "limit=100&offset=100", "limit=50&offset=200"}
@@ -410,8 +410,8 @@ func TestModulePageForms(t *testing.T) {
 			t.Parallel()
 			c, asked := paged(t, test.page)
 			versions := must.Get(c.ModuleVersions(t.Context(), network))(t)
-			if len(versions.List) != test.n || len(*asked) != test.asked {
-				t.Errorf("%d versions by %q, want %d by %d requests", len(versions.List), *asked, test.n, test.asked)
+			if len(versions.Versions) != test.n || len(*asked) != test.asked {
+				t.Errorf("%d versions by %q, want %d by %d requests", len(versions.Versions), *asked, test.n, test.asked)
 			}
 			if got := strings.Join(versions.Warnings, "\n"); (got == "") != (test.warning == "") || !strings.Contains(got, test.warning) || strings.Contains(got, "incomplete") && !strings.Contains(test.warning, "counts") {
 				t.Errorf("warnings %q, want %q", got, test.warning)
@@ -425,7 +425,7 @@ func TestModulePagesEnd(t *testing.T) {
 	t.Parallel()
 	c, asked := paged(t, func(_, offset int) string { return pageOf(offset, 10, `,"total":2000000000`) })
 	versions, err := c.ModuleVersions(t.Context(), network)
-	if err != nil || len(versions.List) != 1000 || len(*asked) != 100 {
+	if err != nil || len(versions.Versions) != 1000 || len(*asked) != 100 {
 		t.Fatalf("%d requests, %v", len(*asked), err)
 	}
 	if want := "the list of versions is incomplete: the registry counts 2000000000 and sent 1000: it has more than 100 pages"; !slices.Equal(versions.Warnings, []string{want}) {
@@ -499,7 +499,7 @@ func TestModulePagesLimit(t *testing.T) {
 			return []byte(pageOf(first, total-first, fmt.Sprintf(`,"total":%d`, total)))
 		})
 		versions, err := c.ModuleVersions(t.Context(), network)
-		if !errors.Is(err, want) || requests != 2 || err == nil && len(versions.List) != total {
+		if !errors.Is(err, want) || requests != 2 || err == nil && len(versions.Versions) != total {
 			t.Errorf("%d in %d pages: %v, want %v", total, requests, err, want)
 		}
 	}

@@ -120,7 +120,7 @@ func decodeVersions(resp *httpx.Response) (*provider.Versions, error) {
 		releases = append(releases, provider.Release{Version: version, Listed: source.Listed(version, w.Version), Protocols: protocols, Platforms: platforms, Discovered: w.Discovered.Time})
 	}
 	slices.SortFunc(releases, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
-	return &provider.Versions{List: releases, Warnings: notes.Lines(), Partial: resp.Cached()}, nil
+	return &provider.Versions{Versions: releases, Warnings: notes.Lines(), Partial: resp.Cached()}, nil
 }
 
 // parseProtocols returns the valid protocols of a list, or nil, and the first invalid one. It

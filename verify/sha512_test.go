@@ -42,7 +42,7 @@ type publisher struct {
 }
 
 func (s *publisher) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
-	return &provider.Versions{List: []provider.Release{{Version: v360}}}, nil
+	return &provider.Versions{Versions: []provider.Release{{Version: v360}}}, nil
 }
 
 func (s *publisher) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {

@@ -124,7 +124,7 @@ func (s localSource) ModuleLocation(context.Context, addrs.Module, addrs.Version
 // TestSourceNamesLocal: a source must not name a directory on this machine, and what it leaves out is an error.
 func TestSourceNamesLocal(t *testing.T) {
 	t.Parallel()
-	versions := &module.Versions{List: []module.Release{{Version: addrs.MustParseVersion("1.0.0")}}}
+	versions := &module.Versions{Versions: []module.Release{{Version: addrs.MustParseVersion("1.0.0")}}}
 	secret := t.TempDir()
 	write(t, secret, map[string]string{"main.tf": ""})
 	local := must.Get(module.ParseLocation("file://" + filepath.ToSlash(secret)))(t)
@@ -158,7 +158,7 @@ func TestPlanHeld(t *testing.T) {
 	seen := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	versions := &module.Versions{}
 	for i, v := range []string{"2.0.0", "1.2.0", "1.1.0", "1.0.0"} {
-		versions.List = append(versions.List, module.Release{Version: addrs.MustParseVersion(v), Discovered: seen.AddDate(0, 0, -4*i)})
+		versions.Versions = append(versions.Versions, module.Release{Version: addrs.MustParseVersion(v), Discovered: seen.AddDate(0, 0, -4*i)})
 	}
 	d := &Dir{Path: t.TempDir(), Registry: &cooldown.Modules{
 		Source: localSource{versions: versions},

@@ -52,9 +52,9 @@ func (m *mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 	}
 	versions := &provider.Versions{Provider: p}
 	for v := range found {
-		versions.List = append(versions.List, provider.Release{Version: v})
+		versions.Versions = append(versions.Versions, provider.Release{Version: v})
 	}
-	slices.SortFunc(versions.List, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
+	slices.SortFunc(versions.Versions, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
 	return versions, nil
 }
 

@@ -416,7 +416,7 @@ func TestPushHostile(t *testing.T) {
 				t.Errorf("PushProvider: %v, want %v, without secrets", err, test.want)
 			}
 			f.Before = nil
-			if versions, err := f.mirror("p").ProviderVersions(t.Context(), alpha); err == nil && len(versions.List) > 0 {
+			if versions, err := f.mirror("p").ProviderVersions(t.Context(), alpha); err == nil && len(versions.Versions) > 0 {
 				t.Errorf("the mirror has %v, want no version", versions)
 			}
 		})

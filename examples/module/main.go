@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "versions   %d listed, %s is the newest match\n", len(versions.List), version)
+	fmt.Fprintf(out, "versions   %d listed, %s is the newest match\n", len(versions.Versions), version)
 
 	location, err := registry.ModuleLocation(ctx, o.source.Module, version)
 	if err != nil {

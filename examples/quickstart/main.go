@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "versions   %d listed, %s is the newest that fits\n", len(versions.List), version)
+	fmt.Fprintf(out, "versions   %d listed, %s is the newest that fits\n", len(versions.Versions), version)
 
 	pkg, err := registry.ProviderPackage(ctx, o.provider, version, o.platform)
 	if err != nil {

@@ -85,17 +85,17 @@ func TestMirror(t *testing.T) {
 	t.Cleanup(server.Close)
 	client := &mirrorclient.Client{BaseURL: server.URL, Transport: &transport.Settings{HTTP: server.Client(), AllowHTTP: true}}
 	versions, err := client.ProviderVersions(t.Context(), random)
-	if err != nil || len(versions.List) != 1 {
+	if err != nil || len(versions.Versions) != 1 {
 		t.Fatalf("versions %+v, %v", versions, err)
 	}
-	pkg, err := client.ProviderPackage(t.Context(), random, versions.List[0].Version, linux)
+	pkg, err := client.ProviderPackage(t.Context(), random, versions.Versions[0].Version, linux)
 	check(t, err)
 	path := filepath.Join(t.TempDir(), pkg.ArchiveName())
 	_, err = provider.Download(t.Context(), client, pkg, path, provider.DownloadOptions{Policy: verify.Policy{AllowUnsigned: true}})
 	check(t, err)
 
 	// Who reads the bucket itself has the signature too: the zero policy accepts it.
-	if pkg, err = mirror.ProviderPackage(t.Context(), random, versions.List[0].Version, linux); err != nil {
+	if pkg, err = mirror.ProviderPackage(t.Context(), random, versions.Versions[0].Version, linux); err != nil {
 		t.Fatal(err)
 	}
 	report, err := provider.Download(t.Context(), mirror, pkg, filepath.Join(t.TempDir(), "x.zip"), provider.DownloadOptions{})

@@ -259,7 +259,7 @@ func (s *releases) ProviderVersions(_ context.Context, p addrs.Provider) (*provi
 	}
 	list := &provider.Versions{Provider: p}
 	for v, on := range platforms {
-		list.List = append(list.List, provider.Release{Version: v, Platforms: on})
+		list.Versions = append(list.Versions, provider.Release{Version: v, Platforms: on})
 	}
 	return list, err
 }

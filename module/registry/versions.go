@@ -57,7 +57,7 @@ func (c *Client) listModule(ctx context.Context, r httpx.Request, resp *httpx.Re
 		return nil, err
 	}
 	slices.SortFunc(list.releases, func(a, b module.Release) int { return b.Version.Compare(a.Version) })
-	return &module.Versions{List: list.releases, Warnings: append(list.gap, list.notes.Lines()...), Partial: list.partial}, nil
+	return &module.Versions{Versions: list.releases, Warnings: append(list.gap, list.notes.Lines()...), Partial: list.partial}, nil
 }
 
 // request returns the request for a document about m.

@@ -405,8 +405,8 @@ type hidden struct{ provider.Source }
 
 func (h hidden) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	versions, err := h.Source.ProviderVersions(ctx, p)
-	for i := range versions.List {
-		versions.List[i].Platforms = nil
+	for i := range versions.Versions {
+		versions.Versions[i].Platforms = nil
 	}
 	return versions, err
 }
@@ -495,7 +495,7 @@ func TestHosts(t *testing.T) {
 		m, dir := newMirror(t)
 		mustAdd(t, m, client(reg), []mirrordir.Want{{Provider: p, Version: v, Platforms: three}}, mirrordir.AddOptions{})
 		checkDocuments(t, dir, address, map[string][]addrs.Platform{v.String(): three})
-		if versions, err := m.ProviderVersions(t.Context(), p); err != nil || len(versions.List) != 1 {
+		if versions, err := m.ProviderVersions(t.Context(), p); err != nil || len(versions.Versions) != 1 {
 			t.Errorf("ProviderVersions(%s) = %v, %v, want one", p, versions, err)
 		}
 		if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || len(report.Notes) > 0 {

@@ -159,12 +159,12 @@ func (f *files) available(p addrs.Provider) *provider.Versions {
 		list.Warnings = append(list.Warnings, "ignored "+i.problem.Error())
 	}
 	for v, on := range f.packages {
-		list.List = append(list.List, provider.Release{Version: v, Platforms: slices.SortedFunc(maps.Keys(on), addrs.Platform.Compare)})
+		list.Versions = append(list.Versions, provider.Release{Version: v, Platforms: slices.SortedFunc(maps.Keys(on), addrs.Platform.Compare)})
 		if v == v0 {
 			list.Warnings = append(list.Warnings, `no constraint selects the listed version 0.0.0: the CLI interprets it as "no version"`)
 		}
 	}
-	slices.SortFunc(list.List, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
+	slices.SortFunc(list.Versions, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
 	return list
 }
 
@@ -326,7 +326,7 @@ func (m *Mirror) All(ctx context.Context) iter.Seq2[Want, error] {
 				}
 				continue
 			}
-			for _, r := range slices.Backward(f.available(p).List) { // oldest first
+			for _, r := range slices.Backward(f.available(p).Versions) { // oldest first
 				if !yield(Want{Provider: p, Version: r.Version, Platforms: r.Platforms}, nil) {
 					return
 				}

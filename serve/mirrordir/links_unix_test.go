@@ -31,7 +31,7 @@ func TestLinksNowhere(t *testing.T) {
 			if err := os.Symlink(to, filepath.Join(top, "x")); err != nil {
 				t.Skipf("skipped: this link cannot be made here: %v", err)
 			}
-			if list, err := m.ProviderVersions(t.Context(), alpha); err != nil || len(list.List) != 2 {
+			if list, err := m.ProviderVersions(t.Context(), alpha); err != nil || len(list.Versions) != 2 {
 				t.Errorf("%v, %v", list, err)
 			}
 			wantGood(t, m)

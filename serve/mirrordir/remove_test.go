@@ -235,7 +235,7 @@ func TestRetired(t *testing.T) {
 	wantTrue(t, m, v1, false, "linux_amd64")
 	must.Do(t, m.Remove(t.Context(), alpha))
 	mustReindex(t, m)
-	if list, err := m.ProviderVersions(t.Context(), alpha); err != nil || len(list.List) != 0 {
+	if list, err := m.ProviderVersions(t.Context(), alpha); err != nil || len(list.Versions) != 0 {
 		t.Errorf("ProviderVersions after Remove and Reindex = %v, %v, want none", list, err)
 	}
 	must.Get(m.Sweep(t.Context()))(t)

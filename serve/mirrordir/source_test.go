@@ -47,7 +47,7 @@ func TestNames(t *testing.T) {
 			}
 			versions := must.Get(m.ProviderVersions(t.Context(), alpha))(t)
 			var got []string
-			for _, r := range versions.List {
+			for _, r := range versions.Versions {
 				got = append(got, r.Version.String())
 				if diff := cmp.Diff([]string{"linux_amd64"}, names(r.Platforms)); diff != "" {
 					t.Errorf("platforms of %s: %s", r.Version, diff)

@@ -22,8 +22,8 @@ func TestWrappedDirectory(t *testing.T) {
 	write(t, dir, home+"/1.0.0/linux_amd64/terraform-provider-alpha", "x")
 	twice := &mirrordir.Mirror{Store: wrapped{wrapped{m.Store}}}
 	versions := must.Get(twice.ProviderVersions(t.Context(), alpha))(t)
-	if len(versions.List) != 1 || versions.List[0].Version != v1 {
-		t.Errorf("ProviderVersions of a wrapped directory = %v, want 1.0.0", versions.List)
+	if len(versions.Versions) != 1 || versions.Versions[0].Version != v1 {
+		t.Errorf("ProviderVersions of a wrapped directory = %v, want 1.0.0", versions.Versions)
 	}
 	want := must.Get(m.ProviderPackage(t.Context(), alpha, v1, linux))(t)
 	if got := must.Get(twice.ProviderPackage(t.Context(), alpha, v1, linux))(t); got.Dir != want.Dir || got.Dir == "" {

@@ -165,7 +165,7 @@ func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provid
 		kept = list
 		kept.Partial = true
 	}
-	return c.cooled(ctx, p)(orCached(ctx, c, p, kept, len(kept.List) > 0, func(ctx context.Context) (*provider.Versions, error) {
+	return c.cooled(ctx, p)(orCached(ctx, c, p, kept, len(kept.Versions) > 0, func(ctx context.Context) (*provider.Versions, error) {
 		return c.upstream.ProviderVersions(ctx, p)
 	}))
 }

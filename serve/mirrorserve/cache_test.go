@@ -518,7 +518,7 @@ func TestCacheWaitsForAnySource(t *testing.T) {
 		}
 		start := time.Now()
 		list, err := c.ProviderVersions(t.Context(), alpha)
-		if err != nil || len(list.List) != 2 || time.Since(start) != 5*time.Second {
+		if err != nil || len(list.Versions) != 2 || time.Since(start) != 5*time.Second {
 			t.Errorf("%v, %v after %v", list, err, time.Since(start))
 		}
 	})

@@ -254,7 +254,7 @@ func TestCacheAsSource(t *testing.T) {
 		down(reg)
 	}
 	list, err := c.ProviderVersions(t.Context(), alpha)
-	if err != nil || len(list.List) != 1 {
+	if err != nil || len(list.Versions) != 1 {
 		t.Errorf("%v, %v", list, err)
 	}
 	if _, err := c.ProviderVersions(t.Context(), addrs.MustParseProvider("registry.example.com/acme/beta")); !provider.IsFault(err) {

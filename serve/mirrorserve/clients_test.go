@@ -44,7 +44,7 @@ func newWide() *wide {
 }
 
 func (w *wide) ProviderVersions(_ context.Context, p addrs.Provider) (*provider.Versions, error) {
-	return &provider.Versions{Provider: p, List: w.list}, nil
+	return &provider.Versions{Provider: p, Versions: w.list}, nil
 }
 
 func (w *wide) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {

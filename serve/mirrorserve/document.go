@@ -115,8 +115,8 @@ func listedBy(versions *provider.Versions, err error) ([]addrs.Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]addrs.Version, len(versions.List))
-	for i, r := range versions.List {
+	list := make([]addrs.Version, len(versions.Versions))
+	for i, r := range versions.Versions {
 		list[i] = r.Version
 	}
 	return list, nil
@@ -124,8 +124,8 @@ func listedBy(versions *provider.Versions, err error) ([]addrs.Version, error) {
 
 // findListed returns the release of a version that is listed and not held back.
 func findListed(versions *provider.Versions, p addrs.Provider, v addrs.Version) (provider.Release, error) {
-	if i := slices.IndexFunc(versions.List, func(r provider.Release) bool { return r.Version == v }); i >= 0 {
-		return versions.List[i], nil
+	if i := slices.IndexFunc(versions.Versions, func(r provider.Release) bool { return r.Version == v }); i >= 0 {
+		return versions.Versions[i], nil
 	}
 	var why error = versions.Unavailable(v, addrs.Platform{})
 	exact := addrs.ExactProviderConstraint(v)

@@ -115,7 +115,7 @@ type newest struct{ provider.Source }
 func (n newest) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	list, err := n.Source.ProviderVersions(ctx, p)
 	if err == nil {
-		list.List = list.List[:1]
+		list.Versions = list.Versions[:1]
 	}
 	return list, err
 }
@@ -178,8 +178,8 @@ type unlisted struct{ provider.Source }
 
 func (u unlisted) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	list, err := u.Source.ProviderVersions(ctx, p)
-	for i := range list.List {
-		list.List[i].Platforms = nil
+	for i := range list.Versions {
+		list.Versions[i].Platforms = nil
 	}
 	return list, err
 }

@@ -180,7 +180,7 @@ func check(t testing.TB, s storage.Store) (said []string) {
 		}
 		must.Do(t, err)
 		var list []string
-		for _, rel := range slices.Backward(versions.List) {
+		for _, rel := range slices.Backward(versions.Versions) {
 			list = append(list, rel.Version.String())
 			for _, on := range rel.Platforms {
 				list = append(list, on.String())

@@ -117,7 +117,7 @@ func TestListLimit(t *testing.T) {
 	store := &mirrortest.Bucket{Generations: true}
 	text := `{"versions": [{"version": "1.0.0"}]}`
 	put(t, store, listName, text+strings.Repeat(" ", 16<<20-len(text)))
-	if versions, err := newRegistry(store).ProviderVersions(t.Context(), alpha); err != nil || len(versions.List) != 1 {
+	if versions, err := newRegistry(store).ProviderVersions(t.Context(), alpha); err != nil || len(versions.Versions) != 1 {
 		t.Errorf("ProviderVersions of a list of 16 MiB: %v, %v", versions, err)
 	}
 }
@@ -259,7 +259,7 @@ func FuzzStore(f *testing.F) {
 		if versions, err := r.ProviderVersions(t.Context(), alpha); err == nil {
 			_, err := r.PublishProvider(t.Context(), rel)
 			now, err2 := r.ProviderVersions(t.Context(), alpha)
-			if err2 != nil || err == nil && len(now.List) < len(versions.List) {
+			if err2 != nil || err == nil && len(now.Versions) < len(versions.Versions) {
 				t.Errorf("publishing makes of %v %v, %v, %v", versions, now, err, err2)
 			}
 		}

@@ -64,7 +64,7 @@ func wantModules(t testing.TB, s storage.Store) string {
 		}
 		must.Do(t, err)
 		var list []string
-		for _, rel := range slices.Backward(versions.List) {
+		for _, rel := range slices.Backward(versions.Versions) {
 			report, err := module.Download(t.Context(), src, module.Request{
 				Source: addrs.ModuleSource{Module: network}, Version: rel.Version, Dir: filepath.Join(t.TempDir(), "module"),
 			}, module.Options{})
@@ -457,7 +457,7 @@ func TestModulePublishers(t *testing.T) {
 			}
 			wg.Wait()
 			versions := must.Get(newRegistry(store).ModuleVersions(t.Context(), network))(t)
-			if lost != 1 || len(versions.List) != 10 || versions.List[0].Version.String() != "9.0.0" {
+			if lost != 1 || len(versions.Versions) != 10 || versions.Versions[0].Version.String() != "9.0.0" {
 				t.Errorf("%d processes lost, the registry has %v", lost, versions)
 			}
 			wantModules(t, store)

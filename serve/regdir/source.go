@@ -32,7 +32,7 @@ func (r *Registry) ProviderVersions(ctx context.Context, p addrs.Provider) (_ *p
 	versions := &provider.Versions{Provider: p}
 	for _, v := range list.versions() {
 		e := list.entries[v]
-		versions.List = append(versions.List, provider.Release{Version: v, Protocols: e.Protocols, Platforms: e.platforms(providers)})
+		versions.Versions = append(versions.Versions, provider.Release{Version: v, Protocols: e.Protocols, Platforms: e.platforms(providers)})
 	}
 	return versions, nil
 }
@@ -139,7 +139,7 @@ func (r *Registry) ModuleVersions(ctx context.Context, m addrs.Module) (_ *modul
 	}
 	versions := &module.Versions{Module: m}
 	for _, v := range list.versions() {
-		versions.List = append(versions.List, module.Release{Version: v})
+		versions.Versions = append(versions.Versions, module.Release{Version: v})
 	}
 	return versions, nil
 }

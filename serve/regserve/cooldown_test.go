@@ -46,11 +46,11 @@ func TestDiscovered(t *testing.T) {
 	gotP := must.Get(downstream.ProviderVersions(t.Context(), addrs.MustParseProvider(host+"/acme/alpha")))(t)
 	gotM := must.Get(downstream.ModuleVersions(t.Context(), addrs.MustParseModule(host+"/acme/network/aws")))(t)
 	for i := range 2 {
-		if got, want := gotP.List[i].Discovered, wantP.List[i].Discovered; !got.Equal(want) || got.IsZero() {
-			t.Errorf("provider version %s was seen %v, want %v", gotP.List[i].Version, got, want)
+		if got, want := gotP.Versions[i].Discovered, wantP.Versions[i].Discovered; !got.Equal(want) || got.IsZero() {
+			t.Errorf("provider version %s was seen %v, want %v", gotP.Versions[i].Version, got, want)
 		}
-		if got, want := gotM.List[i].Discovered, wantM.List[i].Discovered; !got.Equal(want) || got.IsZero() {
-			t.Errorf("module version %s was seen %v, want %v", gotM.List[i].Version, got, want)
+		if got, want := gotM.Versions[i].Discovered, wantM.Versions[i].Discovered; !got.Equal(want) || got.IsZero() {
+			t.Errorf("module version %s was seen %v, want %v", gotM.Versions[i].Version, got, want)
 		}
 	}
 }

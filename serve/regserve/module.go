@@ -43,8 +43,8 @@ func (h *Handler) moduleVersions(r *http.Request, of access.Entry) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	list := make([]moduleRelease, 0, len(versions.List))
-	for _, listed := range versions.List {
+	list := make([]moduleRelease, 0, len(versions.Versions))
+	for _, listed := range versions.Versions {
 		list = append(list, moduleRelease{listed.Version.String(), listed.Deprecated, listed.Discovered})
 	}
 	return map[string]any{"modules": []any{map[string]any{"versions": list}}}, nil

@@ -68,8 +68,8 @@ func (h *Handler) providerVersions(r *http.Request, of access.Entry) (any, error
 	if err != nil {
 		return nil, err
 	}
-	doc := versionsDocument{Versions: make([]release, 0, len(versions.List)), Warnings: versions.Warnings}
-	for _, listed := range versions.List {
+	doc := versionsDocument{Versions: make([]release, 0, len(versions.Versions)), Warnings: versions.Warnings}
+	for _, listed := range versions.Versions {
 		rel := release{Version: listed.Version.String(), Protocols: listed.Protocols, Platforms: []platform{}, Discovered: listed.Discovered}
 		for _, on := range listed.Platforms {
 			rel.Platforms = append(rel.Platforms, platform{OS: on.OS(), Arch: on.Arch()})

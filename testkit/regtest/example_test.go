@@ -175,7 +175,7 @@ func latest(ctx context.Context, client *http.Client, address string) (string, e
 	if err != nil {
 		return "", err
 	}
-	return versions.List[0].Version.String(), nil
+	return versions.Versions[0].Version.String(), nil
 }
 
 // A test fakes a registry: it adds versions, asks for a token, and counts the requests of the tool.

@@ -109,10 +109,10 @@ func TestPublish(ctx context.Context, open func() storage.Store) error {
 		found.addf("ModuleVersions: %w", err)
 		return found.err()
 	}
-	if len(versions.List) != 20 {
-		found.addf("the registry has %d versions of the module, want 20", len(versions.List))
+	if len(versions.Versions) != 20 {
+		found.addf("the registry has %d versions of the module, want 20", len(versions.Versions))
 	}
-	for _, v := range versions.List {
+	for _, v := range versions.Versions {
 		dir := filepath.Join(temp, "module-"+v.Version.String())
 		_, err := module.Download(ctx, r, module.Request{Source: addrs.ModuleSource{Module: network}, Version: v.Version, Dir: dir}, module.Options{})
 		text, _ := os.ReadFile(filepath.Join(dir, "main.tf"))
@@ -140,7 +140,7 @@ func published(ctx context.Context, found *failures, r *regdir.Registry, temp st
 		return ""
 	}
 	var list []string
-	for _, v := range versions.List {
+	for _, v := range versions.Versions {
 		list = append(list, v.Version.String())
 		for _, on := range v.Platforms {
 			list = append(list, on.String())
@@ -251,7 +251,7 @@ func TestMirror(ctx context.Context, open func() storage.Store, web *http.Client
 	processes.Wait()
 	m := &mirrordir.Mirror{Store: open()}
 	sound := func(want int) {
-		if list, err := m.ProviderVersions(ctx, alpha); err != nil || len(list.List) != want {
+		if list, err := m.ProviderVersions(ctx, alpha); err != nil || len(list.Versions) != want {
 			found.addf("ProviderVersions = %+v, %w, want %d versions", list, err, want)
 		}
 		if result, err := m.Check(ctx, mirrordir.CheckOptions{}); err != nil || !result.OK() {

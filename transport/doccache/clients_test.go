@@ -172,7 +172,7 @@ func TestAllClients(t *testing.T) {
 				return fmt.Errorf("evidence %v, %w", ev, err)
 			}
 			versions, err := c.ModuleVersions(t.Context(), network)
-			if err != nil || len(versions.List) != 5 || len(versions.Warnings) > 0 {
+			if err != nil || len(versions.Versions) != 5 || len(versions.Warnings) > 0 {
 				return fmt.Errorf("versions %+v, %w", versions, err)
 			}
 			if _, err := c.ModuleLocation(t.Context(), network, addrs.MustParseVersion("1.2.0")); err != nil {

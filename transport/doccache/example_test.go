@@ -43,7 +43,7 @@ func Example() {
 			log.Fatal(err)
 		}
 		s := documents.Stats()
-		fmt.Printf("run %d: %v, %d fetched, %d cached\n", run, versions.List[0].Version, s.Misses, s.Hits)
+		fmt.Printf("run %d: %v, %d fetched, %d cached\n", run, versions.Versions[0].Version, s.Misses, s.Hits)
 	}
 	// Output:
 	// run 0: 1.2.0, 2 fetched, 0 cached

@@ -328,7 +328,7 @@ func defined(t testing.TB, result any) {
 		texts = slices.Clone(r.Warnings)
 	case *module.Versions:
 		texts = slices.Clone(r.Warnings)
-		for _, release := range r.List {
+		for _, release := range r.Versions {
 			if d := release.Deprecated; d != nil {
 				texts = append(texts, d.Reason, d.Link)
 			}

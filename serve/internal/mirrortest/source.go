@@ -28,7 +28,7 @@ func Growing() *regtest.Registry {
 func WantOnly(t testing.TB, m *mirrordir.Mirror, dir string) {
 	t.Helper()
 	list, err := m.ProviderVersions(t.Context(), Alpha)
-	if err != nil || len(list.List) != 1 || list.List[0].Version != V1 {
+	if err != nil || len(list.Versions) != 1 || list.Versions[0].Version != V1 {
 		t.Errorf("versions %+v, %v; want 1.0.0", list, err)
 	}
 	if report := MustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {

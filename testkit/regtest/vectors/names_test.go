@@ -187,7 +187,7 @@ func TestProviderConstraints(t *testing.T) {
 	list := listed(t, "provider-constraints", addrs.ParseVersion)
 	versions := &provider.Versions{}
 	for _, v := range list {
-		versions.List = append(versions.List, provider.Release{Version: v})
+		versions.Versions = append(versions.Versions, provider.Release{Version: v})
 	}
 	each(t, "provider-constraints", 60, func(t *testing.T, c constraint) {
 		parsed, err := addrs.ParseProviderConstraint(c.Input)
@@ -206,7 +206,7 @@ func TestModuleConstraints(t *testing.T) {
 	list := listed(t, "module-constraints", addrs.ParseModuleVersion)
 	versions := &module.Versions{}
 	for _, v := range list {
-		versions.List = append(versions.List, module.Release{Version: v})
+		versions.Versions = append(versions.Versions, module.Release{Version: v})
 	}
 	each(t, "module-constraints", 40, func(t *testing.T, c constraint) {
 		parsed, err := addrs.ParseModuleConstraint(c.Input)

@@ -21,7 +21,7 @@ type release struct {
 
 func releases(v *provider.Versions) []release {
 	list := []release{}
-	for _, r := range v.List {
+	for _, r := range v.Versions {
 		e := release{Version: r.Version.String(), Protocols: r.Protocols}
 		for _, p := range r.Platforms {
 			e.Platforms = append(e.Platforms, p.String())
@@ -138,7 +138,7 @@ func TestMirrorIndexes(t *testing.T) {
 		v, err := mirror(c.Base, c.Exchange).ProviderVersions(t.Context(), addrs.MustParseProvider(c.Provider))
 		if v != nil {
 			got.Warnings = len(v.Warnings)
-			for _, r := range v.List {
+			for _, r := range v.Versions {
 				got.Versions = append(got.Versions, r.Version.String())
 			}
 		}
@@ -177,7 +177,7 @@ func TestModuleLists(t *testing.T) {
 		got := want{Versions: []string{}}
 		if v != nil {
 			got.Warnings = len(v.Warnings)
-			for _, r := range v.List {
+			for _, r := range v.Versions {
 				got.Versions = append(got.Versions, r.Version.String())
 			}
 		}

@@ -25,7 +25,7 @@ func (s stable) ProviderVersions(ctx context.Context, p addrs.Provider) (*provid
 		return nil, err
 	}
 	list = list.Clone()
-	list.List = slices.DeleteFunc(list.List, func(r provider.Release) bool { return r.Version.IsPrerelease() })
+	list.Versions = slices.DeleteFunc(list.Versions, func(r provider.Release) bool { return r.Version.IsPrerelease() })
 	list.Held = slices.DeleteFunc(list.Held, func(h provider.Held) bool { return h.Release.Version.IsPrerelease() })
 	return list, nil
 }
