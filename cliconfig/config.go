@@ -24,15 +24,11 @@ import (
 // Set the fields before the first call, and do not copy a Config after it. Methods may be called
 // concurrently; except [Config.Installer], they return the same clients at each call.
 type Config struct {
-	// HTTP makes the requests of all clients, see [transport.Settings].
-	HTTP *http.Client
+	HTTP *http.Client // makes the requests of all clients, see [transport.Settings]
 
-	// UserAgent is the User-Agent of all requests, followed by TF_APPEND_USER_AGENT.
-	// If empty, it names tofureg.
-	UserAgent string
+	UserAgent string // of all requests, followed by TF_APPEND_USER_AGENT; if empty, it names tofureg
 
-	// VetoHost, if not nil, can refuse requests, see [transport.Settings].
-	VetoHost func(host string) error
+	VetoHost func(host string) error // if not nil, can refuse requests, see [transport.Settings]
 
 	// Tokens, if not nil, is called once with the user's tokens, and returns the source of all
 	// clients, or nil:
@@ -40,8 +36,7 @@ type Config struct {
 	//	config.Tokens = func(user auth.Source) auth.Source { return auth.Chain(user, ours) }
 	Tokens func(user auth.Source) auth.Source
 
-	// Stamps sets Stamps of [install.Dir] to $XDG_CACHE_HOME/tofureg/stamps or
-	// ~/.cache/tofureg/stamps, on Linux only.
+	// Stamps sets Stamps of [install.Dir] to $XDG_CACHE_HOME/tofureg/stamps or ~/.cache/tofureg/stamps, on Linux only.
 	Stamps bool
 
 	// Cooldown, if not nil, holds back versions of ProviderSource. Its Source is ignored.
@@ -50,10 +45,9 @@ type Config struct {
 	// Logger, if not nil, logs requests and retries.
 	Logger *slog.Logger
 
-	// OCI returns the source of a method oci_mirror. It is called at the first use of each, perhaps
-	// concurrently. If OCI is nil or fails, requests to the method fail, and no later method is
-	// tried. Their errors wrap the error of OCI, unless it is a
-	// [github.com/tofureg/tofureg/failure.ErrNotFound].
+	// OCI returns the source of a method oci_mirror. It is called at the first use of each, perhaps concurrently. If OCI
+	// is nil or fails, requests to the method fail, and no later method is tried. Their errors wrap the error of OCI,
+	// unless it is a [github.com/tofureg/tofureg/failure.ErrNotFound].
 	OCI func(m *Method) (provider.Source, error)
 
 	set      *settings
@@ -103,9 +97,8 @@ func (c *Config) Methods() []Method {
 	return methods
 }
 
-// Discovery returns the client that finds the services of hosts, with host blocks as overrides. Use
-// its Transport and Hosts for other clients, such as
-// [github.com/tofureg/tofureg/disco/login.Client]. They follow registry_protocols,
+// Discovery returns the client that finds the services of hosts, with host blocks as overrides. Use its Transport and
+// Hosts for other clients, such as [github.com/tofureg/tofureg/disco/login.Client]. They follow registry_protocols,
 // TF_REGISTRY_DISCOVERY_RETRY, TF_REGISTRY_CLIENT_TIMEOUT and TF_PROVIDER_DOWNLOAD_RETRY.
 func (c *Config) Discovery() *disco.Client {
 	return c.discovery.get(func() *disco.Client {
@@ -135,9 +128,9 @@ func (c *Config) Registry() *regclient.Client {
 
 // Credentials returns the token source of all clients, see Config.Tokens.
 //
-// The user's token for a host comes from a TF_TOKEN_ variable, the last credentials block, or the
-// credentials helper, in this order. A block without a token ends the search, and an invalid token
-// is an error. Answers of the helper are cached for an hour, see [auth.Invalidator].
+// The user's token for a host comes from a TF_TOKEN_ variable, the last credentials block, or the credentials helper, in
+// this order. A block without a token ends the search, and an invalid token is an error. Answers of the helper are
+// cached for an hour, see [auth.Invalidator].
 func (c *Config) Credentials() auth.Source {
 	return c.tokens.get(func() auth.Source {
 		if c.Tokens != nil {
@@ -147,14 +140,14 @@ func (c *Config) Credentials() auth.Source {
 	})
 }
 
-// Installer returns a new [install.Installer] for the plugin directory dir, with
-// [Config.ProviderSource] and [Config.Policy].
+// Installer returns a new [install.Installer] for the plugin directory dir, with [Config.ProviderSource] and
+// [Config.Policy].
 //
-// All Installers share one Cache: TF_PLUGIN_CACHE_DIR, or plugin_cache_dir of the first file that
-// has it, with variables expanded. [Load] fails if this directory does not exist. DevOverrides has
-// the absolute paths in dev_overrides, and Reattached the providers in TF_REATTACH_PROVIDERS,
-// sorted. TrustCache is set if plugin_cache_may_break_dependency_lock_file is true in any file, or
-// TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE is neither empty nor "0".
+// All Installers share one Cache: TF_PLUGIN_CACHE_DIR, or plugin_cache_dir of the first file that has it, with variables
+// expanded. [Load] fails if this directory does not exist. DevOverrides has the absolute paths in dev_overrides, and
+// Reattached the providers in TF_REATTACH_PROVIDERS, sorted. TrustCache is set if
+// plugin_cache_may_break_dependency_lock_file is true in any file, or TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE is
+// neither empty nor "0".
 func (c *Config) Installer(dir string) *install.Installer {
 	in := &install.Installer{
 		Source:       c.ProviderSource(),

@@ -1,5 +1,5 @@
-// Package cliconfig reads the CLI configuration of the user and makes clients that follow it. They have the same
-// tokens, mirrors, host overrides and directories as the CLI. It is meant for 1.0.
+// Package cliconfig reads the CLI configuration of the user and makes clients that follow it: with its tokens, mirrors,
+// host overrides and directories. It is meant for 1.0.
 //
 //	config, err := cliconfig.Load(ctx, cliconfig.Host())
 //	if err != nil {
@@ -8,9 +8,9 @@
 //	installer := config.Installer(filepath.Join(project, ".terraform", "providers"))
 //	result, err := installer.Ensure(ctx, requirements, lock)
 //
-// [Config.Installer] does for providers what "tofu init" does. [Config.ProviderSource] is
-// the configured mirrors and registries, [Config.Registry] the registries alone, also for
-// modules. [Config.Policy] is weaker than the zero [verify.Policy].
+// [Config.Installer] does for providers what "tofu init" does. [Config.ProviderSource] is the configured mirrors and
+// registries, [Config.Registry] the registries alone, also for modules. [Config.Policy] is weaker than the zero
+// [verify.Policy].
 //
 // Errors, warnings and printed values contain no tokens.
 //

@@ -26,23 +26,19 @@ const (
 
 // A Method is an installation method for providers.
 type Method struct {
-	// Kind is "direct" (the registry), "filesystem_mirror", "network_mirror" or "oci_mirror".
-	Kind string `json:"kind"`
+	Kind string `json:"kind"` // "direct" (the registry), "filesystem_mirror", "network_mirror" or "oci_mirror"
 
-	// Location is an absolute path, a URL or a repository template; for direct, it is empty.
-	Location string `json:"location,omitempty"`
+	Location string `json:"location,omitempty"` // absolute path, URL or repository template; empty for direct
 
 	provider.Patterns // of the providers
 
-	// DownloadRetries is the maximum of retries of an archive, from download_retry_count. If zero, it
-	// is that of all clients; if negative, there are none.
+	// DownloadRetries is the maximum of retries of an archive, from download_retry_count. If zero, it is that of all
+	// clients; if negative, there are none.
 	DownloadRetries int `json:"download_retries,omitempty"`
 
-	// TrustAllHashes is trust_all_hashes of a network mirror, see [mirrorclient.Client].
-	TrustAllHashes bool `json:"trust_all_hashes,omitempty"`
+	TrustAllHashes bool `json:"trust_all_hashes,omitempty"` // of a network mirror, see [mirrorclient.Client]
 
-	// Implicit is true for a method without a block, see [Config.ProviderSource].
-	Implicit bool `json:"implicit,omitempty"`
+	Implicit bool `json:"implicit,omitempty"` // without a block, see [Config.ProviderSource]
 
 	Place Place `json:"place,omitzero"` // of the block
 }
@@ -60,8 +56,8 @@ func (m *Method) String() string {
 	return m.Kind + " " + printable(location)
 }
 
-// Repository expands the Location of an oci_mirror, such as "oci.example.com/${type}", for a provider. For other
-// kinds it returns "".
+// Repository expands the Location of an oci_mirror, such as "oci.example.com/${type}", for a provider. For other kinds
+// it returns "".
 func (m *Method) Repository(p addrs.Provider) string {
 	if m.Kind != ociMirror {
 		return ""

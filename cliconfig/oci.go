@@ -10,11 +10,10 @@ import (
 	"github.com/tofureg/tofureg/auth"
 )
 
-// An OCICredential is a credential for OCI repositories: name and password, two tokens, or a helper
-// program. The zero OCICredential is anonymous.
+// An OCICredential is a credential for OCI repositories: name and password, two tokens, or a helper program. The zero
+// OCICredential is anonymous.
 type OCICredential struct {
-	// Prefix is "HOST[:PORT][/PATH]", or empty for all repositories. The longest prefix of whole
-	// path elements is used.
+	// Prefix is "HOST[:PORT][/PATH]", or empty for all repositories. The longest prefix of whole path elements is used.
 	Prefix string
 
 	Username string        // for basic authentication
@@ -22,8 +21,7 @@ type OCICredential struct {
 
 	AccessToken, RefreshToken auth.Password // for OAuth
 
-	// Helper, if not empty, is the end of the name of a program docker-credential-HELPER, without
-	// slashes.
+	// Helper, if not empty, is the end of the name of a program docker-credential-HELPER, without slashes.
 	Helper string
 
 	Place Place // of the block
@@ -49,8 +47,7 @@ type OCICredentials struct {
 	Ambient bool
 }
 
-// OCICredentials returns the credentials for OCI registries, for
-// github.com/tofureg/tofureg/contrib/oci.
+// OCICredentials returns the credentials for github.com/tofureg/tofureg/contrib/oci.
 func (c *Config) OCICredentials() OCICredentials {
 	s := c.settings()
 	d := &s.ociDefaults

@@ -70,8 +70,7 @@ func (p *Problem) Unwrap() error { return p.Err }
 
 // An Error is the error of [Load].
 type Error struct {
-	// Problems are the first 100 errors and warnings, and the first error.
-	Problems []*Problem
+	Problems []*Problem // the first 100 errors and warnings, and the first error
 }
 
 func (e *Error) Error() string {

@@ -23,28 +23,22 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// A System has all that a configuration depends on. Tests, and servers for several users, create
-// their own.
+// A System has all that a configuration depends on. Tests, and servers for several users, create their own.
 type System struct {
-	// Environ are variables NAME=VALUE, also for credentials helpers.
-	Environ []string
+	Environ []string // variables NAME=VALUE, also for credentials helpers
 
-	// Home is the home directory. If empty, it is HOME in Environ (USERPROFILE on Windows).
-	Home string
+	Home string // home directory; if empty, HOME in Environ (USERPROFILE on Windows)
 
-	// Dir is the working directory. If empty, relative paths stay relative, also in results.
-	Dir string
+	Dir string // working directory; if empty, relative paths stay relative, also in results
 
 	// Terraform selects the rules of Terraform: .tofurc, tofu.rc, and the directories opentofu in
 	// XDG_CONFIG_HOME and XDG_DATA_HOME are ignored, and the default host is registry.terraform.io.
 	Terraform bool
 
-	// GOOS and GOARCH select the rules for paths. If empty, package runtime has them.
-	GOOS, GOARCH string
+	GOOS, GOARCH string // select the rules for paths; if empty, package runtime has them
 
-	// Open opens the file at a path such as /home/alice/.tofurc, or a directory as an
-	// [fs.ReadDirFile]. The error for a missing file wraps [fs.ErrNotExist]. If nil, the files of
-	// this machine are used, as always after [Load].
+	// Open opens the file at a path such as /home/alice/.tofurc, or a directory as an [fs.ReadDirFile]. The error for a
+	// missing file wraps [fs.ErrNotExist]. If nil, the files of this machine are used, as always after [Load].
 	Open func(name string) (fs.File, error)
 }
 

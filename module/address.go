@@ -20,20 +20,19 @@ type Address struct {
 
 	Location *Location // for [Request.Location]
 
-	// Path is relative to the calling module, with slashes, such as "../dns". If that module is in a
-	// downloaded package, join Path to its directory there, at first [Report.Subdir], and refuse the
-	// result unless [path/filepath.IsLocal] reports true.
+	// Path is relative to the calling module, with slashes, such as "../dns". If that module is in a downloaded package,
+	// join Path to its directory there, at first [Report.Subdir], and refuse the result unless [path/filepath.IsLocal]
+	// reports true.
 	Path string
 
 	source string // as the CLI writes it, if not Path or Registry.String
 }
 
-// ParseAddress parses the source of a module block, as the CLI does: as a path if it starts with ./ or ../, else by
+// ParseAddress parses the source of a module block as the CLI does: as a path if it starts with ./ or ../, else by
 // [addrs.ParseModuleSource], else by [ParseLocation]. A block with a version can only have a source in a registry.
 func ParseAddress(s string) (Address, error) { return ParseAddressIn(svchost.Hostname{}, s) }
 
-// ParseAddressIn is [ParseAddress] with host as the registry of addresses without a host, or
-// [addrs.DefaultHost] if zero.
+// ParseAddressIn is [ParseAddress] with host as the registry of addresses without one, or [addrs.DefaultHost] if zero.
 func ParseAddressIn(host svchost.Hostname, s string) (Address, error) {
 	if isRelativePath(s) && s != "." && s != ".." { // the CLI takes the two for no path
 		switch {
@@ -97,8 +96,8 @@ func (a Address) Source() string {
 	return cmp.Or(a.Path, a.source, a.Registry.String())
 }
 
-// PURL returns the package URL of the module, without secrets: that of [addrs.ModuleSource.PURL], or for a location
-// one of the type "generic" with vcs_url or download_url, such as
+// PURL returns the package URL of the module, without secrets: that of [addrs.ModuleSource.PURL], or for a location one
+// of the type "generic" with vcs_url or download_url, such as
 //
 //	pkg:generic/network@4b1c?vcs_url=git%2Bhttps://example.com/acme/network.git#modules/subnet
 //

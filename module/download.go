@@ -27,29 +27,26 @@ type Options struct {
 	Git     *Git            // for KindGit; if nil, Fetcher
 	Fetcher Fetcher         // for kinds other than KindHTTP and KindLocal, for example [Fetchers]; may be nil
 
-	// AllowLocal permits a [Request.Location] on this machine. If false, or if a server names it, the
-	// error is ErrLocal.
+	// AllowLocal permits a [Request.Location] on this machine. If false, or if a server names it, the error is ErrLocal.
 	AllowLocal bool
 
-	// KeepLinks keeps symbolic links with a relative target in the package, even a missing one, except
-	// those of zip archives.
+	// KeepLinks keeps symbolic links with a relative target in the package, even a missing one, except those of zip
+	// archives.
 	KeepLinks bool
 
 	// SkipLinks omits symbolic links that are not kept, see [Report.Skipped]. If false, the error is ErrLink.
 	SkipLinks bool
 
-	// Replace permits replacing a non-empty directory or a symbolic link at the target. If false, and
-	// for other files always, the error is ErrOccupied.
+	// Replace permits replacing a non-empty directory or a symbolic link at the target. If false, and for other files
+	// always, the error is ErrOccupied.
 	//
-	// The old directory is removed with all files, after the new one is verified. If it has the same content,
-	// apart from modes, times and empty directories, it stays; with Request.H1, no package is fetched then.
-	// Except on Linux and macOS, a killed process can leave no target. On Windows, no program may have a
-	// file in the directory open.
+	// The old directory is removed with all files, after the new one is verified. If it has the same content, apart from
+	// modes, times and empty directories, it stays; with Request.H1, no package is fetched then. Except on Linux and
+	// macOS, a killed process can leave no target. On Windows, no program may have a file in the directory open.
 	Replace bool
 
-	// Stamps, if not empty, is a directory as in [github.com/tofureg/tofureg/provider/install.Dir].
-	// With Replace and Request.H1, an old directory without symbolic links is not read if no file has
-	// changed since it was hashed.
+	// Stamps, if not empty, is a directory as in [github.com/tofureg/tofureg/provider/install.Dir]. With Replace and
+	// Request.H1, an old directory without symbolic links is not read if no file has changed since it was hashed.
 	Stamps string
 
 	// Approve, if not nil, is called with each location before a package is fetched or reused: that of the request or of
@@ -66,19 +63,17 @@ type Options struct {
 	Progress func(progress.Event)
 }
 
-// Download fetches one package into the directory r.Dir: it asks src for a version and the location, unpacks
-// the files into a staging directory .tofureg-* beside r.Dir, verifies r.H1, and moves them to r.Dir. A
-// later download to r.Dir removes the staging directory of a killed process, if at most eight were at work on it.
+// Download fetches one package into the directory r.Dir: it asks src for a version and the location, unpacks the files
+// into a staging directory .tofureg-* beside r.Dir, verifies r.H1, and moves them to r.Dir. A later download to r.Dir
+// removes the staging directory of a killed process, if at most eight were at work on it.
 //
-// R.Dir must not be "." or "..". Missing directories above it are created. If it is not an empty directory, the
-// error is ErrOccupied before any request, unless o.Replace is set. Of concurrent calls with the same Dir and without
-// o.Replace, one succeeds.
+// R.Dir must not be "." or "..". Missing directories above it are created. If it is not an empty directory, the error is
+// ErrOccupied before any request, unless o.Replace is set. Of concurrent calls with the same Dir and without o.Replace,
+// one succeeds. Src may be nil if no location is of KindHTTP and r.Location is set.
 //
-// Src may be nil if no location is of KindHTTP and r.Location is set.
-//
-// The error is a [*failure.Error]. It wraps an error of this package, [checksum.ErrMismatch] for a wrong h1 or
-// checksum, [failure.ErrTooLarge] beyond o.Limits, or an [*UnsupportedError] or ErrLocal if the options do not permit
-// the location.
+// The error is a [*failure.Error]. It wraps an error of this package, [checksum.ErrMismatch] for a wrong h1 or checksum,
+// [failure.ErrTooLarge] beyond o.Limits, or an [*UnsupportedError] or ErrLocal if the options do not permit the
+// location.
 func Download(ctx context.Context, src Source, r Request, o Options) (*Report, error) {
 	return download(ctx, src, r, o, semaphore.NewWeighted(maxXZ))
 }
@@ -151,8 +146,8 @@ type Request struct {
 
 	Location *Location // instead of Source
 
-	// Dir is the target. In [DownloadAll], if it equals, contains or is in the Dir of an earlier request,
-	// ignoring case, the error is ErrOccupied.
+	// Dir is the target. In [DownloadAll], if it equals, contains or is in the Dir of an earlier request, ignoring case,
+	// the error is ErrOccupied.
 	Dir string
 
 	// H1, if not zero, is what [Report.H1] must be; an l1 needs Options.KeepLinks.

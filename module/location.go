@@ -25,16 +25,14 @@ type Location struct {
 	// parameter depth, with which Ref is a branch rather than a tag of the same name.
 	URL string `json:"url"`
 
-	// Subdir is the directory of the module, with slashes. An element such as "acme-*" matches
-	// exactly one directory.
+	// Subdir is the directory of the module, with slashes. An element such as "acme-*" matches exactly one directory.
 	Subdir string `json:"subdir,omitempty"`
 
 	// Archive is the archive format by the path or the parameter "archive": "zip", "tar.gz", "tar.xz" or "tar.bz2",
 	// "none" for a page ("archive=false"), or "" if unknown. Except for "none", the first bytes of the archive decide.
 	Archive string `json:"archive,omitempty"`
 
-	// Checksum is empty or ALGORITHM:HEX with md5, sha1, sha256 or sha512.
-	Checksum string `json:"checksum,omitempty"`
+	Checksum string `json:"checksum,omitempty"` // empty or ALGORITHM:HEX with md5, sha1, sha256 or sha512
 
 	Ref string `json:"ref,omitempty"` // branch, tag, commit, revision or generation; empty for the default or the newest
 
@@ -52,8 +50,7 @@ type Location struct {
 // Source returns text for [ParseLocation] and go-getter, with secrets.
 func (l Location) Source() string { return l.text(l.URL, l.Subdir, "") }
 
-// String returns printable text without users except "git", parameters in URL, and path segments that
-// look like tokens.
+// String returns printable text without users except "git", parameters in URL, and path segments that look like tokens.
 func (l Location) String() string {
 	hidden := ""
 	if _, query, _ := strings.Cut(l.URL, "?"); query != "" {
@@ -123,8 +120,7 @@ func (l Location) getter() string {
 	return ""
 }
 
-// MayBePage reports whether the location may be a page: of KindHTTP, not Direct, and with Archive
-// "" or "none".
+// MayBePage reports whether the location is of KindHTTP, not Direct, and with Archive "" or "none".
 func (l Location) MayBePage() bool {
 	return l.Kind == KindHTTP && !l.Direct && (l.Archive == "" || l.Archive == formatNone)
 }
@@ -200,9 +196,9 @@ const (
 // formatNone is the archive format of a page.
 const formatNone = "none"
 
-// ResolveLocation is for sources. It parses the location in an answer to a request for base, the URL before any redirect: the property
-// "location", the header X-Terraform-Get, or the tag of a page. An answer that starts with "/", "./" or "../" is
-// relative to base, never a local file.
+// ResolveLocation is for sources. It parses the location in an answer to a request for base, the URL before any
+// redirect: the property "location", the header X-Terraform-Get, or the tag of a page. An answer that starts with "/",
+// "./" or "../" is relative to base, never a local file.
 func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 	answer = strings.TrimSpace(answer)
 	if !strings.HasPrefix(answer, "/") && !strings.HasPrefix(answer, "./") && !strings.HasPrefix(answer, "../") {

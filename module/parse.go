@@ -41,14 +41,14 @@ const maxLocation = 16 << 10
 //	oci://HOST/REPOSITORY                  KindOCI
 //	file:///PATH  /PATH  C:\PATH           KindLocal
 //
-// An unknown scheme gives KindOther. A directory of the package may follow after "//", and parameters after "?".
-// These parameters become fields: ref of git, rev of Mercurial, tag or digest of OCI, and archive and
-// checksum of other kinds. Filename is dropped. Other parameters stay in the URL, as depth of git does, but OCI refuses them. Git and
-// Mercurial refuse archive and checksum. A fragment after "gcs::" is the generation of an object.
+// An unknown scheme gives KindOther. A directory of the package may follow after "//", and parameters after "?". These
+// become fields: ref of git, rev of Mercurial, tag or digest of OCI, and archive and checksum of other kinds. Filename
+// is dropped. Others stay in the URL, as depth of git does, but OCI refuses them. Git and Mercurial refuse archive and
+// checksum. A fragment after "gcs::" is the generation of an object.
 //
 // Also refused are remote helpers of git, as in "git::codecommit::REGION://NAME", which git would run as a program,
-// registry addresses, relative paths, other fragments, directories that lead out of the package, the parameter sshkey, refs
-// and hosts that a program could take for an option, "checksum=file:", and more than 16 KiB.
+// registry addresses, relative paths, other fragments, directories that lead out of the package, the parameter sshkey,
+// refs and hosts that a program could take for an option, "checksum=file:", and more than 16 KiB.
 func ParseLocation(s string) (*Location, error) {
 	var p parser
 	if reason := p.parse(s); reason != "" {

@@ -20,8 +20,7 @@ type Report struct {
 
 	Dir string `json:"dir"` // as the caller named it
 
-	// Subdir is the directory of the module in Dir, with slashes, without "*"; empty for Dir.
-	Subdir string `json:"subdir,omitempty"`
+	Subdir string `json:"subdir,omitempty"` // of the module in Dir, with slashes, without "*"; empty for Dir
 
 	H1 checksum.Hash `json:"h1"` // of Dir, see [checksum.H1Dir]; an l1 if it has links, see [checksum.L1Dir]
 
@@ -29,18 +28,16 @@ type Report struct {
 
 	Size int64 `json:"size,omitempty"` // bytes; 0 unless an archive
 
-	// Reused is true if Dir already had the content, see [Options.Replace]. If nothing was fetched,
-	// Commit, Size and Skipped are empty.
+	// Reused is true if Dir already had the content ([Options.Replace]). If nothing was fetched, Commit, Size and
+	// Skipped are empty.
 	Reused bool `json:"reused,omitempty"`
 
 	// Cached is true if the package was copied from [Options.Cache]. If it was found by Request.H1, Commit is empty.
 	Cached bool `json:"cached,omitempty"`
 
-	// Believed is when H1 was computed, if the files were not read; see [Options.Stamps].
-	Believed time.Time `json:"believed,omitzero"`
+	Believed time.Time `json:"believed,omitzero"` // when H1 was computed, if the files were not read; see [Options.Stamps]
 
-	// Skipped are up to 1,000 omitted symbolic links and submodules.
-	Skipped []string `json:"skipped,omitempty"`
+	Skipped []string `json:"skipped,omitempty"` // up to 1,000 omitted symbolic links and submodules
 }
 
 // String returns text for people.

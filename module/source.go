@@ -10,7 +10,7 @@ import (
 	"github.com/tofureg/tofureg/internal/wrap"
 )
 
-// Lister lists versions and locations. Its methods must be safe for concurrent use.
+// Lister lists versions and locations. It must be safe for concurrent use.
 type Lister interface {
 	// ModuleVersions lists the versions of m, perhaps none, or returns failure.ErrNotFound.
 	ModuleVersions(ctx context.Context, m addrs.Module) (*Versions, error)
@@ -21,11 +21,10 @@ type Lister interface {
 
 // Opener opens the packages at locations of [KindHTTP]. It must be safe for concurrent use.
 type Opener interface {
-	// OpenModule starts to fetch from loc. It sends the token of the registry of loc.Module
-	// only if Direct and UseRegistryCredentials are set, and never over http.
-	//
-	// If loc.MayBePage, the request has the parameter terraform-get=1. Reads end soon after ctx
-	// does. After failure.ErrChanged, the caller may open again and must discard what it has read.
+	// OpenModule starts to fetch from loc. It sends the token of the registry of loc.Module only if Direct and
+	// UseRegistryCredentials are set, and never over http. If loc.MayBePage, the request has the parameter
+	// terraform-get=1. Reads end soon after ctx does. After failure.ErrChanged, the caller may open again and must
+	// discard what it has read.
 	OpenModule(ctx context.Context, loc *Location) (*Body, error)
 }
 
@@ -44,8 +43,7 @@ type Body struct {
 	// Resumes, if not nil, returns how often the transfer was resumed, also during a Read.
 	Resumes func() int
 
-	// Next is the header X-Terraform-Get, which replaces the body. It is ignored unless
-	// [Location.MayBePage].
+	// Next is the header X-Terraform-Get, which replaces the body. It is ignored unless [Location.MayBePage].
 	Next string
 }
 
@@ -55,16 +53,16 @@ func (b *Body) Read(p []byte) (int, error) { return wrap.Read(b.ReadCloser, p) }
 // Close closes ReadCloser, if it is not nil.
 func (b *Body) Close() error { return wrap.Close(b.ReadCloser) }
 
-// Fetcher fetches packages from locations of all kinds except [KindHTTP] and [KindLocal]. It must be safe
-// for concurrent use.
+// Fetcher fetches packages from locations of all kinds except [KindHTTP] and [KindLocal]. It must be safe for concurrent
+// use.
 type Fetcher interface {
-	// FetchModule puts the whole package at loc into the empty directory dir, and verifies
-	// loc.Checksum. loc.Subdir is empty, so loc.Source() suits go-getter.
+	// FetchModule puts the whole package at loc into the empty directory dir, and verifies loc.Checksum. loc.Subdir is
+	// empty, so loc.Source() suits go-getter.
 	//
-	// The package is checked again by the options of the download. A Fetcher that unpacks archives
-	// obeys Limits, KeepLinks and SkipLinks, and returns the omitted names for [Report.Skipped]. It reports received
-	// bytes to Progress until it returns, as a [progress.Meter] or [Download] with that Progress does. Of its events
-	// only those of transfers are passed on, with the names of the download.
+	// The package is checked again by the options of the download. A Fetcher that unpacks archives obeys Limits,
+	// KeepLinks and SkipLinks, and returns the omitted names for [Report.Skipped]. It reports received bytes to Progress
+	// until it returns, as a [progress.Meter] or [Download] with that Progress does. Of its events only those of
+	// transfers are passed on, with the names of the download.
 	FetchModule(ctx context.Context, loc *Location, dir string, o Options) (skipped []string, err error)
 }
 

@@ -15,17 +15,14 @@ import (
 type Release struct {
 	Version addrs.Version `json:"version"` // canonical
 
-	// Listed is the source's text for Version, if that is not canonical, such as "v1.2".
-	Listed string `json:"listed,omitempty"`
+	Listed string `json:"listed,omitempty"` // the source's text for Version, such as "v1.2", if that is not canonical
 
-	// Deprecated, if not nil, advises against the version. It is read-only.
-	Deprecated *Deprecation `json:"deprecated,omitempty"`
+	Deprecated *Deprecation `json:"deprecated,omitempty"` // if not nil, advises against the version; read-only
 
-	// Discovered is when the registry first saw the version; zero if unknown.
-	Discovered time.Time `json:"discovered,omitzero"`
+	Discovered time.Time `json:"discovered,omitzero"` // when the registry first saw the version; zero if unknown
 }
 
-// Held is a version that a source does not list because it is not old enough.
+// Held is a version that is not listed because it is not old enough.
 type Held struct {
 	Release Release   `json:"release"`        // with the date that counts as Discovered
 	Until   time.Time `json:"until,omitzero"` // when it is old enough; zero if its date is unknown
@@ -41,17 +38,14 @@ type Deprecation struct {
 type Versions struct {
 	Module addrs.Module `json:"module"` // as requested
 
-	// Versions has each version once, usually newest first.
-	Versions []Release `json:"versions"`
+	Versions []Release `json:"versions"` // each once, usually newest first
 
-	// Warnings are about the source's answer, safe to print.
-	Warnings []string `json:"warnings,omitempty"`
+	Warnings []string `json:"warnings,omitempty"` // about the source's answer, safe to print
 
-	// Partial reports that versions may be missing in Versions, for example because a page could not be fetched or was cached.
+	// Partial reports that versions may be missing, for example because a page could not be fetched or was cached.
 	Partial bool `json:"partial,omitempty"`
 
-	// Held are the versions that a [github.com/tofureg/tofureg/cooldown.Modules] holds back.
-	Held []Held `json:"held,omitempty"`
+	Held []Held `json:"held,omitempty"` // by a [github.com/tofureg/tofureg/cooldown.Modules]
 }
 
 // String returns the module and its versions.
@@ -87,9 +81,9 @@ func (v *Versions) HeldFor(c addrs.ModuleConstraint, than addrs.Version) []Held 
 	return v.choice().HeldFor(c.Matcher(), nil, than)
 }
 
-// Newest returns the newest version that c allows, also a deprecated one. A prerelease is allowed only
-// if it is the whole constraint; the zero constraint allows all other versions. The error wraps a
-// [*HeldError] if all such versions are held back, otherwise an [*UnavailableError].
+// Newest returns the newest version that c allows, also a deprecated one. A prerelease is allowed only if it is the
+// whole constraint; the zero constraint allows all other versions. The error wraps a [*HeldError] if all such versions
+// are held back, otherwise an [*UnavailableError].
 func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
 	best := v.newest(c.Matcher())
 	if !best.IsZero() {
@@ -110,8 +104,7 @@ func (v *Versions) newest(allows func(addrs.Version) bool) (best addrs.Version) 
 	return best
 }
 
-// HeldError means that each version that fits is held back until it is old enough. It wraps
-// [failure.ErrNoVersion].
+// HeldError means that each version that fits is not old enough. It wraps [failure.ErrNoVersion].
 type HeldError struct {
 	Module     addrs.Module           // as requested
 	Constraint addrs.ModuleConstraint // the allowed versions
@@ -129,8 +122,7 @@ type UnavailableError struct {
 	Module     addrs.Module           // as requested
 	Constraint addrs.ModuleConstraint // the allowed versions
 
-	// Newest is the newest listed release, otherwise the newest prerelease, or zero.
-	Newest addrs.Version
+	Newest addrs.Version // listed release, otherwise prerelease, or zero
 }
 
 func (e *UnavailableError) Unwrap() error { return failure.ErrNoVersion }

@@ -25,15 +25,16 @@ const (
 // ErrUnreadable means that the file has content that may hide hashes; see [Entry].Unreadable.
 var ErrUnreadable = errors.New("the locked hashes are unreadable")
 
-// ErrNotLockable means that a provider is built into the CLI, or that its address is zero or has no
-// namespace, as before Terraform 0.13.
+// ErrNotLockable means that a provider is built into the CLI, or that its address is zero or has no namespace, as before
+// Terraform 0.13.
 var ErrNotLockable = errors.New("provider cannot be locked")
 
-// A NotLockedError means that a package has none of the hashes that a lock file has for its version. Often
-// the version is not locked for the platform. If the hashes are unreadable, Err wraps [ErrUnreadable].
+// A NotLockedError means that a package has none of the hashes that a lock file has for its version. Often the version
+// is not locked for the platform. If the hashes are unreadable, Err wraps [ErrUnreadable].
 type NotLockedError struct {
-	Provider addrs.Provider // of the package
-	Version  addrs.Version  // of the package
+	// Of the package.
+	Provider addrs.Provider
+	Version  addrs.Version
 	Platform addrs.Platform // of the package
 	Err      error          // the refusal, for example verify.ErrNotAccepted
 }
@@ -48,13 +49,11 @@ func (e *NotLockedError) Error() string {
 
 func (e *NotLockedError) Unwrap() error { return e.Err }
 
-// A File is the content of a lock file. The zero File is empty and ready to use. It is safe
-// for concurrent use while it is not modified. A nil File is empty for Get, Len, All, Covers, Locks
-// and Accept.
+// A File is the content of a lock file. The zero File is empty and ready to use. It is safe for concurrent use while it
+// is not modified. A nil File is empty for Get, Len, All, Covers, Locks and Accept.
 type File struct {
-	// Header is the comment at the top of the file, with or without comment signs. A parser keeps it. If
-	// empty, [HeaderOpenTofu] is written, unless [ParseLenient] read text without a header. If
-	// [HeaderNone], none is written.
+	// Header is the comment at the top of the file, with or without comment signs. A parser keeps it. If empty,
+	// [HeaderOpenTofu] is written, unless [ParseLenient] read text without a header. If [HeaderNone], none is written.
 	Header string
 
 	entries  map[addrs.Provider]Entry // hashes are shared with clones and never changed in place

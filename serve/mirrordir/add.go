@@ -29,9 +29,7 @@ type Want struct {
 	Provider addrs.Provider // required
 	Version  addrs.Version  // required
 
-	// Platforms are the platforms to add. If empty, all that the source lists; network mirrors list none,
-	// which is an error.
-	Platforms []addrs.Platform
+	Platforms []addrs.Platform // if empty, all that the source lists; network mirrors list none, which is an error
 }
 
 // String returns provider and version.
@@ -39,14 +37,12 @@ func (w Want) String() string { return w.Provider.String() + " " + w.Version.Str
 
 // AddOptions are the options of [Mirror.Add] and [Mirror.AddLocked].
 type AddOptions struct {
-	// Policy returns the policy for a provider.
-	Policy provider.Policies
+	Policy provider.Policies // of each provider
 
-	// Parallel is the maximum number of concurrent downloads. If zero or less, 8 is used.
-	Parallel int
+	Parallel int // maximum of concurrent downloads; if 0 or less, 8
 
-	// Progress, if not nil, is called for the events of [provider.Receive], [progress.Kept], and
-	// [progress.Verified] for an added package. Calls never overlap.
+	// Progress, if not nil, is called for the events of [provider.Receive], [progress.Kept], and [progress.Verified] for
+	// an added package. Calls never overlap.
 	Progress func(progress.Event)
 }
 
@@ -55,40 +51,35 @@ const defaultParallel = 8
 
 // Added is a package that [Mirror.Add] has added or found in the mirror.
 type Added struct {
-	Provider addrs.Provider `json:"provider"` // never zero
-	Version  addrs.Version  `json:"version"`  // never zero
+	// Never zero.
+	Provider addrs.Provider `json:"provider"`
+	Version  addrs.Version  `json:"version"`
 	Platform addrs.Platform `json:"platform"` // never zero
 
 	Size    int64 `json:"size"`    // in bytes
 	Fetched bool  `json:"fetched"` // whether the archive was downloaded
 
-	// Hashes are those that the mirror states.
-	Hashes []checksum.Hash `json:"hashes"`
+	Hashes []checksum.Hash `json:"hashes"` // that the mirror states
 
-	// Report is the report of the policy, nil if the archive was kept unread.
-	Report *verify.Report `json:"report,omitempty"`
+	Report *verify.Report `json:"report,omitempty"` // of the policy; nil if the archive was kept unread
 }
 
-// Add downloads packages from src, verifies them by o.Policy and adds them to the mirror. When all wanted
-// archives of a version have been tried, it writes the documents. Entries of other programs stay, except
-// for missing archives.
+// Add downloads packages from src, verifies them by o.Policy and adds them to the mirror. When all wanted archives of a
+// version have been tried, it writes the documents. Entries of other programs stay, except for missing archives.
 //
-// An existing archive of the recorded size is kept unread if o.Policy accepts its record, and the record
-// has what o records. Otherwise it is judged with the evidence of src, and replaced if it is damaged or
-// another archive. A refusal by o.Policy alone deletes nothing.
+// An existing archive of the recorded size is kept unread if o.Policy accepts its record, and the record has what o
+// records. Otherwise it is judged with the evidence of src, and replaced if it is damaged or another archive. A refusal
+// by o.Policy alone deletes nothing.
 //
-// Add returns the packages that it has added or kept, sorted, also with an error. The error joins a
-// [*failure.Error] for each failure.
+// Add returns the packages that it has added or kept, sorted, also with an error, which joins a [*failure.Error] for
+// each failure.
 func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o AddOptions) ([]Added, error) {
 	return m.add(ctx, src, wants, o, nil)
 }
 
-// AddLocked adds each provider in lock in its locked version for these platforms, as [Mirror.Add]
-// does. It accepts only archives with a locked hash, so no policy may set Accept: [verify.ErrPolicy].
-// Without platforms it fails.
-//
-// For a package without a locked hash, the error wraps [verify.ErrNotAccepted] and a
-// [*lockfile.NotLockedError].
+// AddLocked adds each provider in lock in its locked version for these platforms, as [Mirror.Add] does. It accepts only
+// archives with a locked hash, so no policy may set Accept: [verify.ErrPolicy]. Without platforms it fails. For a
+// package without a locked hash, the error wraps [verify.ErrNotAccepted] and a [*lockfile.NotLockedError].
 func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockfile.File, platforms []addrs.Platform, o AddOptions) ([]Added, error) {
 	if len(platforms) == 0 {
 		return nil, errors.New("mirror locked providers: the platforms are missing")

@@ -28,13 +28,10 @@ import (
 
 // CheckOptions are the options of [Mirror.Check] and [Mirror.Reindex].
 type CheckOptions struct {
-	// Parallel is the maximum number of concurrent archives. If zero or less, it is the number of
-	// processors.
-	Parallel int
+	Parallel int // maximum of concurrent archives; if 0 or less, the number of processors
 
-	// Policy, if not nil, returns the policy for a provider, by which Check judges recorded evidence;
-	// otherwise only invalid evidence is refused. Archives without a record are not judged. Reindex uses
-	// its Limits only.
+	// Policy, if not nil, returns the policy for a provider, by which Check judges recorded evidence; otherwise only
+	// invalid evidence is refused. Archives without a record are not judged. Reindex uses its Limits only.
 	Policy provider.Policies
 
 	// Progress, if not nil, is called for each archive that has been read. Calls never overlap.
@@ -48,11 +45,9 @@ type CheckResult struct {
 	Archives  int   `json:"archives"`  // without unpacked packages
 	Bytes     int64 `json:"bytes"`     // of the archives
 
-	// Problems are the findings that can break clients, sorted by name.
-	Problems []Finding `json:"problems"`
+	Problems []Finding `json:"problems"` // findings that can break clients, sorted by name
 
-	// Notes are the others.
-	Notes []Finding `json:"notes"`
+	Notes []Finding `json:"notes"` // other findings
 }
 
 // OK reports whether there are no problems.
@@ -92,8 +87,8 @@ const (
 	FindingCorrected  FindingKind = "corrected"  // a document stated wrong hashes and was corrected
 )
 
-// Check reads all archives, documents and records and reports where they differ. It changes nothing
-// except lock files and files of killed processes. Problems cause no error.
+// Check reads all archives, documents and records and reports where they differ. It changes nothing except lock files
+// and files of killed processes. Problems cause no error.
 func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*CheckResult, error) {
 	return m.inspect(ctx, "check", o, (*inspection).check)
 }

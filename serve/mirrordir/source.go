@@ -18,9 +18,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ProviderVersions lists the versions of p that have packages, with their platforms but no protocols,
-// newest first, whatever the index lists. Files with invalid names cause Warnings. Without files of p, the
-// error wraps [failure.ErrNotFound].
+// ProviderVersions lists the versions of p that have packages, with their platforms but no protocols, newest first,
+// whatever the index lists. Files with invalid names cause Warnings. Without files of p, the error wraps
+// [failure.ErrNotFound].
 func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	f, err := m.packagesOf(ctx, p)
 	if err != nil {
@@ -29,12 +29,12 @@ func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 	return f.available(p), nil
 }
 
-// ProviderPackage returns a package with its recorded data and the hashes for all platforms in the
-// document of the version. If the package is only unpacked, Dir is set and there are no hashes. If
-// there is no package, the error wraps [failure.ErrNotFound].
+// ProviderPackage returns a package with its recorded data and the hashes for all platforms in the document of the
+// version. If the package is only unpacked, Dir is set and there are no hashes. If there is none, the error wraps
+// [failure.ErrNotFound].
 //
-// URL is a file URL in a local directory, otherwise a name in Store as a relative URL, for example to
-// the URL of a bucket.
+// URL is a file URL in a local directory, otherwise a name in Store as a relative URL, for example to the URL of a
+// bucket.
 func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
 	one, doc, err := m.findPackage(ctx, pkg)
@@ -166,9 +166,8 @@ func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.V
 // linkLifetime is the time for which the URLs of [Mirror.ArchiveLink] are valid.
 const linkLifetime = time.Hour
 
-// ArchiveLink returns a URL, valid for an hour, from which clients get the archive of pkg without the
-// mirror. If pkg is not from this mirror, or Store does not implement [storage.Linker], it returns "". It is for the
-// field Archive of handlers.
+// ArchiveLink returns a URL, valid for an hour, from which clients get the archive of pkg without the mirror. If pkg is
+// not from this mirror, or Store is no [storage.Linker], it returns "". It is for the field Archive of handlers.
 func (m *Mirror) ArchiveLink(ctx context.Context, pkg *provider.Package) (string, error) {
 	linker, ok := storage.As[storage.Linker](m.Store)
 	if pkg == nil || !ok || m.nameOf(pkg) == "" {

@@ -373,8 +373,7 @@ func (m *Mirror) checkProvider(p addrs.Provider) error {
 }
 
 // AddArchive adds an archive that [provider.Receive] has received, with FetchEvidence, into a file of [storage.Stage]
-// for Store, if policy accepts it, unless the mirror has one that policy accepts. It is for programs that do not leave
-// downloads to [Mirror.Add], such as a cache.
+// for Store, if policy accepts it, unless the mirror has one that policy accepts. It is for a program such as a cache.
 func (m *Mirror) AddArchive(ctx context.Context, s *storage.Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (_ *Added, err error) {
 	defer func() { err = failure.Wrap("mirror", pkg.String(), err) }()
 	if s == nil || pkg == nil || got == nil {

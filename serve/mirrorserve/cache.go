@@ -42,11 +42,9 @@ import (
 // arrive, the last byte after verification, also if Mirror fails. At most 16 × Parallel archives are added to Mirror at the
 // same time, each within 15 minutes; others are not added.
 type Cache struct {
-	// Source has the packages. It must not be nil.
-	Source provider.Source
+	Source provider.Source // has the packages; required
 
-	// Mirror stores the archives. It must not be nil.
-	Mirror *mirrordir.Mirror
+	Mirror *mirrordir.Mirror // stores the archives; required
 
 	// Patterns limits the providers, cached or not. Others are [provider.ErrExcluded].
 	provider.Patterns
@@ -60,20 +58,17 @@ type Cache struct {
 	// set [cooldown.Providers.Permit]. Archives are served to clients that know their URL.
 	Cooldown *cooldown.Providers
 
-	// Platforms are requested if Source lists none. If empty, common ones are.
-	Platforms []addrs.Platform
+	Platforms []addrs.Platform // requested if Source lists none; if empty, common ones
 
-	// Wait bounds the wait for a list from Source if Mirror has one, and for adding an archive to Mirror
-	// when it is closed. If zero, it is 5 seconds (the CLI waits 10); if negative, there is no limit.
+	// Wait bounds the wait for a list from Source if Mirror has one, and for adding an archive to Mirror when it is
+	// closed. If zero, it is 5 seconds (the CLI waits 10); if negative, there is no limit.
 	Wait time.Duration
 
 	// Parallel is the maximum number of concurrent downloads for providers of one host, and separately of
 	// other requests to Source; for all hosts together, 16 × Parallel. If zero or less, 16 is used.
 	Parallel int
 
-	// Logger, if not nil, logs faults of Source and failures of Mirror as Warn, and each added archive as
-	// Info.
-	Logger *slog.Logger
+	Logger *slog.Logger // if not nil, logs faults of Source and failures of Mirror as Warn, and each added archive as Info
 
 	once      sync.Once
 	upstream  *upstream           // Source

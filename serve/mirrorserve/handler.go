@@ -41,14 +41,11 @@ import (
 // A client that reads nothing for a minute is disconnected. WriteTimeout of [http.Server] has no effect
 // on archives and documents.
 type Handler struct {
-	// Source has the packages. It must not be nil.
-	Source provider.Source
+	Source provider.Source // has the packages; required
 
-	// Policy is as in [Cache].
-	Policy provider.Policies
+	Policy provider.Policies // as in [Cache]
 
-	// Platforms are requested if Source lists none and is no [provider.Catalogue]. If empty, common ones are.
-	Platforms []addrs.Platform
+	Platforms []addrs.Platform // requested if Source lists none and is no [provider.Catalogue]; if empty, common ones
 
 	// Parallel is as in [Cache].
 	//
@@ -57,9 +54,8 @@ type Handler struct {
 	// such limit. Lists of versions are requested Parallel/4 at a time for each host.
 	Parallel int
 
-	// Client, if not nil, returns what identifies the client of a request; behind a reverse proxy, from
-	// the header that the proxy sets. If nil, it is the IP address of the connection, or the first 64 bits
-	// of an IPv6 address.
+	// Client, if not nil, returns what identifies the client of a request; behind a reverse proxy, from the header that
+	// the proxy sets. If nil, it is the IP address of the connection, or the first 64 bits of an IPv6 address.
 	Client func(r *http.Request) string
 
 	// Archive, if not nil, returns the URL to which a request for the archive of pkg is redirected,
@@ -78,15 +74,13 @@ type Handler struct {
 	// signed URLs end with the process.
 	Secret []byte
 
-	// TempDir is for temporary files. If empty, [os.TempDir] is used.
-	TempDir string
+	TempDir string // for temporary files; if empty, [os.TempDir]
 
 	// Logger, if not nil, logs failures of Source as Warn, and missing packages as Debug. It also logs once, as
 	// Warn, that Secret or Client is missing.
 	Logger *slog.Logger
 
-	// Access, if not nil, is called after each answer, by the goroutine of the request.
-	Access func(context.Context, access.Entry)
+	Access func(context.Context, access.Entry) // if not nil, is called after each answer, by the goroutine of the request
 
 	once      sync.Once
 	server    *webserve.Server

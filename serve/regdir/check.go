@@ -19,8 +19,7 @@ import (
 
 // CheckOptions are the options of [Registry.Check].
 type CheckOptions struct {
-	// Archives reads the archives too, and verifies them as a client does. If false, only their sizes are compared.
-	Archives bool
+	Archives bool // reads and verifies the archives as a client does; if false, only their sizes are compared
 }
 
 // CheckResult is the result of [Registry.Check].

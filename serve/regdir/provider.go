@@ -39,12 +39,12 @@ type Release struct {
 	// Keys are the public keys, one of which must have made the signature. Required.
 	Keys []verify.Key
 
-	// Manifest is the path of terraform-registry-manifest.json, which states the plugin protocols. If empty,
-	// the registry states none. If SHA256SUMS lists the manifest, it must be this one.
+	// Manifest is the path of terraform-registry-manifest.json, which states the plugin protocols. If empty, the
+	// registry states none. If SHA256SUMS lists the manifest, it must be this one.
 	Manifest string
 
-	// AllowMissing ignores archives in SHA256SUMS whose files are missing. Another call with the same
-	// SHA256SUMS adds them.
+	// AllowMissing ignores archives in SHA256SUMS whose files are missing. Another call with the same SHA256SUMS adds
+	// them.
 	AllowMissing bool
 }
 
@@ -63,13 +63,12 @@ const digestLen = 32
 // maxManifest is the maximum size of a manifest in bytes.
 const maxManifest = 64 << 10
 
-// PublishProvider publishes a version of a provider from the files that goreleaser makes. The zero
-// [verify.Policy] must accept each archive in SHA256SUMS; other lines are ignored. Nothing is visible
-// before.
+// PublishProvider publishes a version of a provider from the files that goreleaser makes. The zero [verify.Policy] must
+// accept each archive in SHA256SUMS; other lines are ignored. Nothing is visible before.
 //
-// Publishing the same again changes nothing, and completes what a killed process began. If the version is
-// published with other content, the error wraps [ErrExists]. Concurrent calls for a version with the same
-// SHA256SUMS add their platforms. The result is sorted by platform. The error is a [*failure.Error].
+// Publishing the same again changes nothing, and completes what a killed process began. If the version is published with
+// other content, the error wraps [ErrExists]. Concurrent calls for a version with the same SHA256SUMS add their
+// platforms. The result is sorted by platform. The error is a [*failure.Error].
 func (r *Registry) PublishProvider(ctx context.Context, rel Release) (_ []Published, err error) {
 	defer func() { err = failure.Wrap("publish", rel.Provider.String()+" "+rel.Version.String(), err) }()
 	i, err := r.providerItem(rel.Provider, rel.Version)

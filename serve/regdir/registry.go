@@ -26,15 +26,13 @@ import (
 // Registry is a registry in a [storage.Store], and a [provider.Source] and a [module.Source]. Set the
 // fields before the first call. After it a Registry is safe for concurrent use.
 type Registry struct {
-	// Store contains the files. It must not be nil.
-	Store storage.Store
+	Store storage.Store // contains the files; required
 
 	// Host is the host of all addresses. If zero, [addrs.DefaultHost] is used. A store has the providers
 	// and modules of one host. The host of modules needs a dot, so localhost has providers only.
 	Host svchost.Hostname
 
-	// TempDir is for temporary files. If empty, [os.TempDir] is used.
-	TempDir string
+	TempDir string // for temporary files; if empty, [os.TempDir]
 
 	nonce func() string // for tests; otherwise rand.Text
 }
