@@ -193,12 +193,27 @@ func (c *configuration) problem(at hcl.Range, format string, args ...any) {
 func (c *configuration) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent {
 	content, _, diags := body.PartialContent(schema)
 	c.problems.diagnosed(diags)
+	content.Blocks = slices.DeleteFunc(content.Blocks, func(b *hcl.Block) bool {
+		long := hasLongLabel(b)
+		if long {
+			c.problem(b.DefRange, "a block with a name of more than %d bytes", maxName)
+		}
+		return long
+	})
 	return content
+}
+
+// hasLongLabel reports whether a block has a long name, which in JSON any number of blocks may share.
+func hasLongLabel(b *hcl.Block) bool {
+	return slices.ContainsFunc(b.Labels, func(s string) bool { return len(s) > maxName })
 }
 
 func (c *configuration) file(body hcl.Body, name string) {
 	c.only(body)
 	for _, block := range c.content(body, fileSchema).Blocks {
+		if c.budget.ctx.Err() != nil { // the caller returns it
+			return
+		}
 		if block.Type == "action" && (!c.dir.Terraform || !c.dir.since("1.14.0")) {
 			continue
 		}
@@ -340,7 +355,7 @@ func (c *configuration) declares(at hcl.Range, key string) bool {
 
 func (c *configuration) module(block *hcl.Block) {
 	name := block.Labels[0]
-	if len(name) > maxName || !hclsyntax.ValidIdentifier(name) {
+	if !hclsyntax.ValidIdentifier(name) {
 		c.problem(block.DefRange, "invalid module name %.100q: want letters, digits, underscores and hyphens", name)
 	} else if c.declares(block.DefRange, "module "+name) {
 		c.calls[name] = cmp.Or(c.calls[name], &Call{Key: name, Place: place(block.DefRange), at: block.DefRange})
@@ -380,7 +395,7 @@ func (c *configuration) run(block *hcl.Block, name string) {
 	key := "test." + strings.ReplaceAll(stem, "/", ".") + "." + label
 	switch {
 	case len(modules) == 0:
-	case len(label) > maxName || !hclsyntax.ValidIdentifier(label):
+	case !hclsyntax.ValidIdentifier(label):
 		c.problem(block.DefRange, "invalid name of a run block %.100q", label)
 	case c.declares(block.DefRange, "run block "+key):
 		c.calls[key] = &Call{Key: key, Place: place(modules[0].DefRange), at: modules[0].DefRange}

@@ -21,6 +21,7 @@ const (
 	numberWork = 4 << 10   // for a number that is not a small integer
 	wordWork   = 768       // for a word that is parsed
 	termWork   = 64        // for a word of a constant, such as a version constraint
+	valueWork  = 8         // for a byte of JSON of which a value is made
 	maxText    = 4 << 10   // bytes of a source or version as it is written, and of a text that is put together
 	maxDepth   = 4_000     // nodes that are evaluated one for the other
 )
@@ -233,7 +234,7 @@ func (b *budget) as(v value, want kind, at hcl.Range) value {
 	case ok || v.kind == nullKind || v.kind > boolKind:
 	case want == textKind:
 		ok = true
-	case want == boolKind && v.kind == textKind:
+	case want == boolKind && v.kind == textKind && len(text) <= len("false"):
 		text, ok = map[string]string{"1": "true", "true": "true", "0": "false", "false": "false"}[text]
 	case want == numberKind && isNumber([]byte(text)) && !strings.ContainsAny(text, "pP"): // another exponent
 		f, _, err := big.ParseFloat(text, 10, 512, big.ToNearestEven)
@@ -286,6 +287,7 @@ func (b *budget) collection(e hcl.Expression, in scope) value {
 		v.items.list[i].make = func() value { return b.eval(pair.Value, in) }
 		if v.kind == objectKind {
 			key := b.primitive(pair.Key, textKind, in)
+			b.charge(at, len(key.text))
 			v.items.keys[key.text] = i // of equal keys, the last one counts
 			v.marks |= key.marks
 		}
@@ -299,6 +301,8 @@ func (b *budget) scalar(e hcl.Expression, in scope) value {
 	at := e.Range()
 	if !json.IsJSONExpression(e) {
 		return b.notEvaluated(at, "this expression")
+	} else if !b.charge(at, valueWork*(at.End.Byte-at.Start.Byte)) {
+		return value{}
 	}
 	plain, _ := e.Value(nil)
 	v := b.literal(plain, at)
@@ -309,6 +313,15 @@ func (b *budget) scalar(e hcl.Expression, in scope) value {
 		return b.eval(template, in)
 	}
 	return value{}
+}
+
+// inJSON returns the text of a string of JSON.
+func (b *budget) inJSON(e hcl.Expression) (string, bool) {
+	at := e.Range()
+	if !json.IsJSONExpression(e) || !b.charge(at, valueWork*(at.End.Byte-at.Start.Byte)) {
+		return "", false
+	}
+	return quoted(e)
 }
 
 // parse parses a text, after a look with the lexer of the parser. After an error, it returns nil.
@@ -365,7 +378,7 @@ func (b *budget) item(v, key value, at hcl.Range) value {
 
 // find evaluates an item, if there is one, and converts it to the types of the collection.
 func (b *budget) find(v value, key string, at hcl.Range) (item value, found bool) {
-	if !b.charge(at, stepWork) {
+	if !b.charge(at, stepWork+len(key)) {
 		return value{}, false
 	}
 	i, found := v.items.keys[key]
@@ -457,6 +470,7 @@ func (b *budget) equal(v, o value, at hcl.Range) bool {
 		return v.kind == o.kind
 	case v.items != nil || o.items != nil:
 		b.notEvaluated(at, "a comparison of lists, sets or objects")
+	case !b.charge(at, min(len(v.text), len(o.text))):
 	case v.text != o.text:
 		return false
 	case v.kind != textKind && v.marks&vague != 0 || o.kind != textKind && o.marks&vague != 0:

@@ -17,23 +17,26 @@ const (
 	maxNumber = 100     // bytes of a number, whose parser takes quadratic time
 	maxPowers = 3       // digits of its exponent: the parser computes the power
 	maxName   = 1_024   // bytes
+	maxParts  = 100     // of a name with "::", which the parser puts together once for each part
 	maxNative = 4 << 20 // bytes of a file in the native syntax
 	maxEffort = 1 << 30
 
 	nameEffort    = 1_000 // for a byte of a name of a provider that is not ASCII
+	levelEffort   = 16    // for a level through which an error may pass
 	exponentWords = 4     // a number with an exponent takes as much as these
+	escapeWords   = 3     // and so do an escape and a letter that may be an error
 	fileWords     = 16    // and so does a file
 )
 
 // A guard bounds what hcl/v2 cannot bear in the texts of a walk. It has what is left.
 type guard struct {
 	words, bytes int // of the files of all modules
-	again        int // words, and bytes / 16, of files that are parsed a second time
+	again        int // words, and bytes / 16, of files that are parsed a second time and kept
 	effort       int // about nanoseconds for what hcl does over and over
 	doubt        int // the same, of texts that are not lexed
 }
 
-func newGuard(l Limits) guard { return guard{4 * l.Words, l.Files, l.Words, maxEffort, maxEffort} }
+func newGuard(l Limits) guard { return guard{4 * l.Words, l.Files, l.Words / 2, maxEffort, maxEffort} }
 
 // A lexer is one of the lexers of hclsyntax: the one of the mode in which the text will be parsed.
 type lexer func(text []byte, name string, start hcl.Pos) (hclsyntax.Tokens, hcl.Diagnostics)
@@ -47,8 +50,8 @@ func (g *guard) look(text []byte, at hcl.Range, lex lexer, lines bool, max int) 
 	if !lines || bytes.Contains(text, []byte("<<")) {
 		literals += n.lines
 	}
-	worst := literals*(len(text)+2*literals) + 16*n.unary*(n.lines+n.comments)
-	switch safe := n.symbols <= maxChain && !n.odd && worst <= g.doubt/4; {
+	worst := literals*(len(text)+2*literals) + 16*n.unary*(n.lines+n.comments) + levelEffort*n.braces*(n.lines+n.escapes)
+	switch safe := n.symbols <= maxChain && n.joins <= maxParts && !n.odd && worst <= g.doubt/4; {
 	case n.words > max:
 	case safe:
 		g.doubt -= worst
@@ -64,6 +67,9 @@ type census struct {
 	words    int // at least the number of tokens
 	symbols  int // for which the parser may recurse
 	unary    int // of these, signs
+	braces   int // of these, what may be the begin of a block
+	joins    int // pairs of colons
+	escapes  int
 	markers  int // twice those of templates, at which the lexer splits a literal
 	lines    int
 	comments int  // at least their number
@@ -71,9 +77,9 @@ type census struct {
 }
 
 func count(text []byte) (n census) {
-	run, digits := 0, 0 // bytes of the word and of the digits that end here
+	run, digits, named := 0, 0, false // bytes of the word and of the digits that end here, and whether the word is a name
 	for i := 0; i < len(text); i++ {
-		c, size, isWord := text[i], 1, true
+		c, size, isWord, begins := text[i], 1, true, true // a name
 		switch {
 		case 'a' <= c && c <= 'z': // fast, because most bytes are
 			start := i
@@ -83,33 +89,36 @@ func count(text []byte) (n census) {
 			size = i + 1 - start
 		case 'A' <= c && c <= 'Z' || c == '_':
 		case '0' <= c && c <= '9':
+			begins = false
 			if digits++; digits == 1 && isExponent(text[:i]) {
-				n.words += exponentWords - 1
+				n.words += exponentWords - 2 // the "e" is one
 			}
 			n.odd = n.odd || digits > maxNumber/3 || digits == maxPowers+1 && isExponent(text[:i+1-digits])
 		case c >= utf8.RuneSelf:
 			var r rune
 			r, size = utf8.DecodeRune(text[i:])
-			isWord = unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)
+			begins = unicode.IsLetter(r)
+			isWord = begins || named && (unicode.IsMark(r) || unicode.IsDigit(r))
 			if i += size - 1; !isWord {
-				n.words++ // with an error
+				n.words += escapeWords - 1 // with an error
 			}
 		default:
-			isWord = c == '-' && run > 0
-			n.symbol(c, i+1 < len(text) && text[i+1] == '=')
+			isWord, begins = c == '-' && named, false
+			n.symbol(c, i+1 < len(text) && text[i+1] == c, i+1 < len(text) && text[i+1] == '=')
 		}
 		if c < '0' || c > '9' {
 			digits = 0
 		}
 		if !isWord {
-			run = 0
+			run, named = 0, false
 			if c != ' ' && c != '\t' {
 				n.words++
 			}
 			continue
 		}
-		if run == 0 {
+		if run == 0 || begins && !named { // which also ends a number
 			n.words++
+			run, named = 0, begins
 		}
 		run += size
 		n.odd = n.odd || run > maxName
@@ -125,7 +134,7 @@ func isExponent(text []byte) bool {
 }
 
 // symbol counts a byte that is no letter or digit.
-func (n *census) symbol(c byte, equals bool) {
+func (n *census) symbol(c byte, twice, equals bool) {
 	switch c {
 	case '\n':
 		n.lines++
@@ -135,6 +144,15 @@ func (n *census) symbol(c byte, equals bool) {
 		n.markers += 2
 	case '-', '!':
 		n.unary++
+	case '{':
+		n.braces++
+	case '\\':
+		n.escapes++
+		n.words += escapeWords - 1
+	case ':':
+		if twice {
+			n.joins++
+		}
 	}
 	switch c {
 	case '(', '[', '{', '?', '+', '-', '*', '/', '%', '!', '<', '>', '&', '|':
@@ -239,7 +257,7 @@ type level struct {
 
 // lookAt follows the tokens as the parser does, and adds up what it would recurse for and do over and over.
 func (g *guard) lookAt(tokens hclsyntax.Tokens, lines bool) error {
-	levels, unfinished := []level{{begun: true, lines: lines}}, 0
+	levels, unfinished, parts := []level{{begun: true, lines: lines}}, 0, 0
 	for _, t := range tokens {
 		at := &levels[len(levels)-1]
 		switch t.Type {
@@ -250,18 +268,27 @@ func (g *guard) lookAt(tokens hclsyntax.Tokens, lines bool) error {
 				g.effort -= at.run
 			}
 			at.run += len(t.Bytes)
-			g.effort -= len(t.Bytes)
+			g.effort -= len(t.Bytes) + levelEffort*len(levels)*bytes.Count(t.Bytes, []byte("\\"))
 			continue
 		case hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
 			at.parts++
 		case hclsyntax.TokenEOF, hclsyntax.TokenCQuote, hclsyntax.TokenCHeredoc: // and moves all parts after a pair
 			g.effort -= at.joins * at.parts
 		case hclsyntax.TokenNewline, hclsyntax.TokenComment: // and looks behind these once for each sign
-			g.effort -= 16 * unfinished
+			g.effort -= 16*unfinished + levelEffort*len(levels)
 		}
 		at.run = 0
 		if g.effort < 0 {
-			return wrong(t.Range, "a template of too many parts, or an expression with too many lines or comments")
+			return wrong(t.Range, "a template of too many parts, an expression with too many lines or comments, or too deep nesting")
+		}
+		switch t.Type {
+		case hclsyntax.TokenDoubleColon:
+			if parts++; parts > maxParts {
+				return wrong(t.Range, "a name of more than %d parts", maxParts)
+			}
+		case hclsyntax.TokenIdent, hclsyntax.TokenNewline, hclsyntax.TokenComment:
+		default:
+			parts = 0
 		}
 		end, opens := closing[t.Type]
 		switch t.Type {

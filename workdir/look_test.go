@@ -52,7 +52,7 @@ func TestHostileText(t *testing.T) {
 	provider := func(s string) string { return `{"resource":{"a_b":{"c":{"provider":"` + s + `"}}}}` }
 	to := func(s string) string { return `{"import":{"to":"` + s + `"}}` }
 	const deep, few = "too deep nesting", 100
-	const number, parts = "a number of more than 100 bytes, or an exponent of more than 3 digits", "a template of too many parts, or an expression with too many lines or comments"
+	const number, parts = "a number of more than 100 bytes, or an exponent of more than 3 digits", "a template of too many parts, an expression with too many lines or comments, or too deep nesting"
 	for name, c := range map[string]struct {
 		file            string
 		text            func(n int) string
@@ -66,7 +66,7 @@ func TestHostileText(t *testing.T) {
 		"brackets":    {"main.tf", func(n int) string { return "x = " + strings.Repeat("(", n) + "1" + strings.Repeat(")", n) }, maxChain + 1, maxChain, deep},
 		"open":        {"main.tf", func(n int) string { return "x = " + strings.Repeat("[", n) }, words - 10, few, deep},
 		"templates":   {"main.tf", func(n int) string { return "x = " + strings.Repeat(`"${`, n) }, 30_000, few, deep},
-		"blocks":      {"main.tf", func(n int) string { return strings.Repeat("a {\n", n) + strings.Repeat("}\n", n) }, maxChain + 1, maxChain, deep},
+		"blocks":      {"main.tf", func(n int) string { return strings.Repeat("a {\n", n) + strings.Repeat("}\n", n) }, 2_900, 2_800, deep},
 		"not":         {"main.tf", func(n int) string { return "x = " + strings.Repeat("!", n) + "1" }, maxChain + 1, maxChain, deep},
 		"not lines":   {"main.tf", func(n int) string { return "x = (" + strings.Repeat("!\n", n-1) + "1)" }, maxChain + 1, maxChain - 10, deep},
 		"not for":     {"main.tf", func(n int) string { return "x = {for a in b : c => " + strings.Repeat("!\n", n-2) + "1}" }, maxChain + 1, maxChain - 20, deep},
@@ -89,8 +89,8 @@ func TestHostileText(t *testing.T) {
 		"joined":      {"main.tf", func(n int) string { return "x = <<E\n" + strings.Repeat("\n", n) + "E\n" }, 26_755 + 1, 26_755, parts},
 		"dollars":     {"main.tf", func(n int) string { return "x = \"" + strings.Repeat("$", n) + "\"" }, 26_755 + 1, 26_755, parts},
 		"moved":       {"main.tf", func(n int) string { return "x = <<E\n" + strings.Repeat("\n\n${x}", n) + "\nE\n" }, 18_917 + 1, 18_917, parts},
-		"skipped":     {"main.tf", func(n int) string { return "x = (" + strings.Repeat("!", 3900) + "1" + strings.Repeat("\n", n) + ")" }, 17_189 + 1, 17_189, parts},
-		"remarks":     {"main.tf", func(n int) string { return "x = (" + strings.Repeat("!", 3900) + "1" + strings.Repeat("/**/", n) + ")" }, 17_189 + 1, 17_189, parts},
+		"skipped":     {"main.tf", func(n int) string { return "x = (" + strings.Repeat("!", 3900) + "1" + strings.Repeat("\n", n) + ")" }, 17_190, 17_180, parts},
+		"remarks":     {"main.tf", func(n int) string { return "x = (" + strings.Repeat("!", 3900) + "1" + strings.Repeat("/**/", n) + ")" }, 17_190, 17_180, parts},
 		"UTF-8":       {"main.tf", func(n int) string { return "x = \"\xff\"" }, 1, 0, "main.tf:1: Invalid character encoding"},
 		"JSON arrays": {"main.tf.json", func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }, maxChain + 1, maxChain, "main.tf.json:1: nesting of more than"},
 		"JSON":        {"main.tf.json", func(n int) string { return `{"a":` + strings.Repeat(`{"a":`, n-1) + "1" + strings.Repeat("}", n) }, maxChain + 1, maxChain, "main.tf.json:1: nesting of more than"},
@@ -99,12 +99,28 @@ func TestHostileText(t *testing.T) {
 		"JSON closed": {"main.tf.json", func(n int) string {
 			return strings.Repeat("[", 3000) + strings.Repeat("[1}],", n) + strings.Repeat("[", 3000)
 		}, 1, 0, `unexpected '}'`},
-		"JSON levels": {"main.tf.json", func(n int) string { return strings.Repeat("[", 3990) + strings.Repeat("x ", n) }, 267_112 + 1, 267_112, "or too much of it"},
-		"one of two":  {"main.tf.json", func(n int) string { return "[\"\u0600\", \"," + strings.Repeat("[", n) + "\"]" }, maxChain, maxChain - 1, "main.tf.json:1: nesting of more than"}, // the first quote is in a character
-		"powers":      {"main.tf", func(n int) string { return list(strings.Repeat("1e-999,", n)) }, (words-4)/5 + 1, (words - 4) / 5, "Limits.Words"},
-		"JSON powers": {"main.tf.json", func(n int) string { return `{"a":[` + strings.Repeat("1E9,", n) + "1]}" }, (words-7)/5 + 1, (words - 7) / 5, "Limits.Words"},
-		"quotes":      {"main.tf", func(n int) string { return "x = [" + strings.Repeat("“", n) + "]" }, (words-4)/2 + 1, (words - 4) / 2, "Limits.Words"},
-		"not ASCII":   {"main.tf", func(n int) string { return resources(n) }, 22_317, 22_316, "names of providers that are not ASCII"},
+		"JSON levels":  {"main.tf.json", func(n int) string { return strings.Repeat("[", 3990) + strings.Repeat("x ", n) }, 267_112 + 1, 267_112, "or too much of it"},
+		"one of two":   {"main.tf.json", func(n int) string { return "[\"\u0600\", \"," + strings.Repeat("[", n) + "\"]" }, maxChain, maxChain - 1, "main.tf.json:1: nesting of more than"}, // the first quote is in a character
+		"powers":       {"main.tf", func(n int) string { return list(strings.Repeat("1e-999,", n)) }, (words-4)/5 + 1, (words - 4) / 5, "Limits.Words"},
+		"JSON powers":  {"main.tf.json", func(n int) string { return `{"a":[` + strings.Repeat("1E9,", n) + "1]}" }, (words-7)/5 + 1, (words - 7) / 5, "Limits.Words"},
+		"quotes":       {"main.tf", func(n int) string { return "x = [" + strings.Repeat("“", n) + "]" }, (words-4)/3 + 1, (words - 4) / 3, "Limits.Words"},
+		"not ASCII":    {"main.tf", func(n int) string { return resources(n) }, 22_309, 22_300, "names of providers that are not ASCII"},
+		"signs":        {"main.tf", func(n int) string { return list(strings.Repeat("1-", n/2) + "1") }, words, words - 6, "Limits.Words"},
+		"marks":        {"main.tf", func(n int) string { return list(strings.Repeat("\u0300", n)) }, (words-4)/3 + 1, (words - 4) / 3, "Limits.Words"},
+		"after digits": {"main.tf", func(n int) string { return list(strings.Repeat("1a ", n/2)) }, words, words - 6, "Limits.Words"},
+		"escapes":      {"main.tf", func(n int) string { return "x = \"" + strings.Repeat("\\\\", n) + "\"\n" }, words/6 + 1, words/6 - 2, "Limits.Words"},
+		"deep escapes": {"main.tf", func(n int) string {
+			return strings.Repeat("a {\n", 1_000) + "x = \"" + strings.Repeat("\\ ", n) + "\"\n" + strings.Repeat("}\n", 1_000)
+		}, 67_000, few, "too deep nesting"},
+		"deep lines": {"main.tf", func(n int) string {
+			return strings.Repeat("a {\n", 1_000) + strings.Repeat("x = 1\n", n) + strings.Repeat("}\n", 1_000)
+		}, 67_000, few, "too deep nesting"},
+		"parts of a name": {"main.tf", func(n int) string { return "x = a" + strings.Repeat("::a", n) + "()" }, maxParts + 1, maxParts, "a name of more than 100 parts"},
+		"lines in a name": {"main.tf", func(n int) string { return "x = (a" + strings.Repeat("\n::\n/**/a", n) + "())" }, maxParts + 1, maxParts, "a name of more than 100 parts"},
+		"label":           {"main.tf", func(n int) string { return "variable \"" + strings.Repeat("a", n) + "\" {}\n" }, maxName + 1, maxName, "a block with a name of more than 1024 bytes"},
+		"JSON label": {"main.tf.json", func(n int) string {
+			return `{"resource":{"` + strings.Repeat("a", n) + `":{"b":{}` + strings.Repeat(`,"c":{}`, 50_000) + `}}}`
+		}, 4 << 20, few, "a block with a name of more than 1024 bytes"},
 		"JSON tokens": {"main.tf.json", func(n int) string { return `{"a":[` + strings.Repeat("1,", n/2) + "1]}" }, words + 2, words - 20, "Limits.Words"},
 
 		// Each entry of hcl that parses strings of JSON.
@@ -125,7 +141,7 @@ func TestHostileText(t *testing.T) {
 				fmt.Fprintf(&text, `{"alias":"%d%s"},`, i, strings.Repeat(",1", 2000))
 			}
 			return `{"provider":{"a":[` + text.String() + `{}]}}`
-		}, 530, 515, "take too much work"},
+		}, 490, 440, "take too much work"},
 		"AsTraversal": {"main.tf.json", func(n int) string { return provider(strings.Repeat("a[", n)) }, 190_000, 0, "invalid reference to a provider"},
 		"not a name":  {"main.tf.json", func(n int) string { return provider(strings.Repeat("!", n)) }, 190_000, 0, "invalid reference to a provider"},
 		"an address":  {"main.tf.json", func(n int) string { return to("a.b[" + strings.Repeat("!", n)) }, 190_000, 0, "invalid address"},

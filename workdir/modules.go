@@ -265,7 +265,7 @@ func (w *walk) find(ctx context.Context, at *spot, to Call) (*spot, error) {
 	var err error
 	if to.versioned || to.VersionText != "" && w.dir.Terraform && !w.dir.since("1.15.5") { // otherwise, null is as if it were not set
 		if _, err = addrs.ParseModuleSourceIn(w.dir.host(), to.Source); err == nil {
-			constraint, err = moduleConstraint(to.Version)
+			constraint, err = w.constraint(ctx, to)
 		}
 	}
 	if err == nil {
@@ -296,6 +296,18 @@ func (w *walk) find(ctx context.Context, at *spot, to Call) (*spot, error) {
 		}
 	}
 	return next, nil
+}
+
+// constraint parses the version of a call.
+func (w *walk) constraint(ctx context.Context, to Call) (addrs.ModuleConstraint, error) {
+	w.reading.Lock() // because a long one takes memory
+	defer w.reading.Unlock()
+	w.budget.ctx = ctx
+	w.budget.charge(to.at, termWork*count([]byte(to.Version)).words)
+	if _, err := w.budget.result(value{}); err != nil {
+		return addrs.ModuleConstraint{}, err
+	}
+	return moduleConstraint(to.Version)
 }
 
 // local finds a module beside its caller.
@@ -459,7 +471,7 @@ func (w *walk) differs(to *spot, err error) {
 
 // installed reports whether the package of an earlier run suits the module block, and uses it.
 func (w *walk) installed(to *spot, old manifest.Record, constraint addrs.ModuleConstraint, address module.Address) bool {
-	if old.Source != to.record.Source || path.Clean(old.Dir) != old.Dir {
+	if old.Source != to.record.Source || len(old.Dir) > maxText || path.Clean(old.Dir) != old.Dir {
 		return false
 	}
 	if v, err := recordedVersion(old); err != nil || !v.IsZero() && !constraint.Allows(v) {

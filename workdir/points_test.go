@@ -217,6 +217,10 @@ func TestHostileExpressions(t *testing.T) {
 	}
 	many := "[" + strings.Repeat(`"",`, 10_000) + "]"
 	const work = "take too much work"
+	long := strings.Repeat("a", 1<<20)
+	JSON := func(value, source string) string { // with two long texts
+		return `{"locals":{"a":"` + long + `","b":"` + long + `",` + value + `},"module":{"m":{"source":"` + source + `"}}}`
+	}
 	for name, c := range map[string]struct{ text, want string }{
 		"doubled":    {double + "}\nmodule \"m\" {\n  source = local.a30\n}\n", "main.tf:11: a text of more than 4096 bytes"},
 		"objects":    {objects + "}\nmodule \"m\" {\n  source = \"./x${local.a30.x}\"\n}\n", ""},
@@ -225,6 +229,8 @@ func TestHostileExpressions(t *testing.T) {
 		"joins":      {local(many, `"./x${local.b}"`) + "locals {\n  b = \"" + strings.Repeat("${join(\"\", local.a)}", 1_000) + "\"\n}\n", work},
 		"types":      {"variable \"v\" {\n  type = list(any)\n  default = [\"./x\"," + strings.Repeat("1,{},[],", 10_000) + "]\n}\nmodule \"m\" {\n  source = var.v[0]\n}\n", ""},
 		"optionals":  {"variable \"v\" {\n  type = list(object({ a = optional(list(object({ b = optional(string, \"./x\") })), [" + strings.Repeat("{},", 5_000) + "]) }))\n  default = [" + strings.Repeat("{},", 300) + "]\n}\nmodule \"m\" {\n  source = var.v[0].a[0].b\n}\n", ""},
+		"compared":   {JSON(`"c":"`+strings.Repeat("${local.a==local.b}", 500)+`"`, "${local.c}"), work},
+		"keys":       {JSON(`"o":{"x":1},"c":"`+strings.Repeat("${lookup(local.o, local.a, 1)}", 500)+`"`, "${local.c}"), work},
 		"JSON":       {`{"locals":{"a":["${"` + strings.Repeat(`,"${1}"`, 1_000) + `]},"module":{"m":{"source":"${local.a[0]}"}}}`, "main.tf.json:1: "},
 	} {
 		var before, after runtime.MemStats
@@ -235,6 +241,35 @@ func TestHostileExpressions(t *testing.T) {
 		}
 		runtime.ReadMemStats(&after)
 		t.Logf("%s: %v, %d MiB", name, time.Since(start), (after.TotalAlloc-before.TotalAlloc)>>20)
+	}
+}
+
+// TestManyCallsOfADirectory: what is evaluated once more for each call of a module is charged each time.
+func TestManyCallsOfADirectory(t *testing.T) {
+	t.Parallel()
+	long := `"` + strings.Repeat("a", 1<<20) + `"`
+	var root strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&root, "module \"m%d\" {\n  source = \"./x\"\n}\n", i)
+	}
+	for name, variable := range map[string]string{
+		"default": `"default":` + long, "flag": `"default":"","sensitive":` + long, "type": `"default":"","type":[` + strings.Repeat(`"",`, 60_000) + `""]`,
+	} {
+		d := &Dir{Path: t.TempDir()}
+		write(t, d.Path, map[string]string{"main.tf": root.String(), "x/main.tf.json": `{"variable":{"v":{` + variable + `}},"module":{"m":{"source":"${var.v}"}}}`})
+		if _, err := d.ReadTree(t.Context()); err == nil || !strings.Contains(err.Error(), "take too much work") {
+			t.Errorf("%s: ReadTree: %.300v, want that it takes too much work", name, err)
+		}
+	}
+	root.Reset()
+	version := strings.Repeat(">1,", maxText/3-10) + ">1"
+	for i := range 600 {
+		fmt.Fprintf(&root, `,"m%d":{"source":"a/b/c","version":%q}`, i, version)
+	}
+	d := &Dir{Path: t.TempDir()}
+	write(t, d.Path, map[string]string{"main.tf.json": `{"module":{` + root.String()[1:] + `}}`})
+	if _, err := d.ReadTree(t.Context()); err == nil || !strings.Contains(err.Error(), "take too much work") {
+		t.Errorf("versions: ReadTree: %.300v, want that they take too much work", err)
 	}
 }
 

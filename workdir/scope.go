@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -79,7 +78,10 @@ func (c *configuration) load(b *budget) {
 		}
 		body, _ := f.parse() // the configuration has the problems
 		content, _, _ := body.PartialContent(scopeSchema)
-		for _, from := range content.Blocks {
+		for _, from := range slices.DeleteFunc(content.Blocks, hasLongLabel) {
+			if b.charge(from.DefRange, 0); b.err != nil {
+				return
+			}
 			attributes, _ := from.Body.JustAttributes() // which also returns those of a body with blocks
 			if from.Type != "locals" {
 				c.declare(from.Type+" "+from.Labels[0], from.DefRange, attributes, f.overrides)
@@ -171,7 +173,7 @@ func (s *spot) variable(name string, at hcl.Range, a hcl.Attributes) (v value) {
 	}
 	if a["type"] != nil {
 		t.expr = a["type"].Expr
-		if text, ok := quoted(t.expr); ok && json.IsJSONExpression(t.expr) {
+		if text, ok := b.inJSON(t.expr); ok {
 			if t.expr = b.parse(text, t.expr.Range(), hclsyntax.LexExpression, hclsyntax.ParseExpression); b.err != nil {
 				return value{}
 			}

@@ -38,9 +38,12 @@ import (
 // Name is the name of the manifest in the directory of modules.
 const Name = "modules.json"
 
-const maxSize = 16 << 20 // bytes of a manifest
+const (
+	maxSize   = 16 << 20 // bytes of a manifest
+	maxCommas = 100_000  // four for a module
+)
 
-// ErrSyntax means that a file is not a manifest of modules, or exceeds 16 MiB or 500,000 JSON members.
+// ErrSyntax means that a file is not a manifest of modules, or exceeds 16 MiB or 100,000 commas.
 var ErrSyntax = errors.New("not a manifest of modules; remove the file to install the modules again")
 
 // Record is the entry of a module. Its texts are as in the file, so they may be invalid.
@@ -57,7 +60,7 @@ type File map[string]Record
 // Parse parses a manifest. Of several records with one key it returns the last. The error wraps [ErrSyntax].
 func Parse(data []byte) (File, error) {
 	var all struct{ Modules []Record }
-	if err := jsondoc.Unmarshal(data, &all); err != nil || len(data) > maxSize {
+	if len(data) > maxSize || bytes.Count(data, []byte(",")) > maxCommas || jsondoc.Unmarshal(data, &all) != nil {
 		return nil, ErrSyntax
 	}
 	file := File{}

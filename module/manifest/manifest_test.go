@@ -203,7 +203,7 @@ func TestParse(t *testing.T) {
 		"an unknown member": {`{"Modules":[{"Key":"a","New":true}]}`, 1},
 		"one key twice":     {`{"Modules":[{"Key":"a"},{"Key":"a","Dir":"x"}]}`, 1},
 		"16 MiB":            {pad(16 << 20), 0}, "16 MiB + 1": {pad(16<<20 + 1), -1},
-		"500,000 members": {members(500_000), 1}, "500,001 members": {members(500_001), -1},
+		"100,000 commas": {members(100_001), 1}, "100,001 commas": {members(100_002), -1},
 	} {
 		got, err := manifest.Parse([]byte(c.text))
 		if errors.Is(err, manifest.ErrSyntax) != (c.n < 0) || len(got) != max(0, c.n) {

@@ -19,7 +19,7 @@ import (
 
 // maxSize is the maximum size of a lock file in bytes. A file of 50 providers with 30 hashes
 // each has 120 KB.
-const maxSize = 16 << 20
+const maxSize = 4 << 20
 
 const (
 	maxProblems = 50  // that are reported of one file
@@ -29,7 +29,7 @@ const (
 // Parse reads a lock file. filename is only used in errors.
 //
 // The error joins up to 50 [*ParseError], or wraps [github.com/tofureg/tofureg/failure.ErrTooLarge]
-// beyond 16 MiB.
+// beyond 4 MiB.
 func Parse(data []byte, filename string) (*File, error) {
 	return parse(data, filename, false)
 }

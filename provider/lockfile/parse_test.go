@@ -221,11 +221,11 @@ func TestLimits(t *testing.T) {
 		return "module \"a\" {\n  x = " + strings.Repeat("[", n-1) + "1" + strings.Repeat("]", n-1) + "\n}\n"
 	}
 	for name, parse := range parsers {
-		if f, err := parse([]byte(long(16<<20)), ""); err != nil || f.Len() != 2 {
-			t.Errorf("%s, 16 MiB: %v", name, err)
+		if f, err := parse([]byte(long(4<<20)), ""); err != nil || f.Len() != 2 {
+			t.Errorf("%s, 4 MiB: %v", name, err)
 		}
-		if _, err := parse([]byte(long(16<<20+1)), "a\nb"); !errors.Is(err, failure.ErrTooLarge) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s, 16 MiB and one byte: %v", name, err)
+		if _, err := parse([]byte(long(4<<20+1)), "a\nb"); !errors.Is(err, failure.ErrTooLarge) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s, 4 MiB and one byte: %v", name, err)
 		}
 		if _, err := parse([]byte(deep(100)), ""); err != nil {
 			t.Errorf("%s, 100 deep: %v", name, err)
