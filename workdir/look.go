@@ -111,7 +111,7 @@ func count(text []byte) (n census) {
 		}
 		if !isWord {
 			run, named = 0, false
-			if c != ' ' && c != '\t' {
+			if c != ' ' && c != '\t' || i > 0 && strings.IndexByte("\"}$%", text[i-1]) >= 0 { // where a literal may begin
 				n.words++
 			}
 			continue

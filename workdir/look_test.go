@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
 	"github.com/tofureg/tofureg/testkit/regtest"
 	"github.com/tofureg/tofureg/workdir/internal/must"
 )
@@ -280,6 +283,12 @@ func fuzzRead(t *testing.T, name, text string) {
 		}
 	}
 	runtime.ReadMemStats(&after)
+	for mode, lex := range map[string]lexer{"of a file": hclsyntax.LexConfig, "of a template": hclsyntax.LexTemplate} {
+		tokens, _ := lex([]byte(text), name, hcl.InitialPos)
+		if n := count([]byte(text)); n.words < len(tokens)-1 { // without the end
+			t.Errorf("%d words are counted, want at least the %d tokens %s", n.words, len(tokens)-1, mode)
+		}
+	}
 	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 128 {
 		t.Errorf("reading %d bytes took %d MiB, want at most 128", len(text), mib)
 	}
