@@ -64,7 +64,7 @@ func (g *guard) look(text []byte, at hcl.Range, lex lexer, lines bool, max int) 
 
 // A census has the numbers of what is in a text, also in its strings and comments, so that no text can mislead them.
 type census struct {
-	words    int // at least the number of tokens
+	words    int // at least the number of tokens, and more for what costs more
 	symbols  int // for which the parser may recurse
 	unary    int // of these, signs
 	braces   int // of these, what may be the begin of a block
@@ -149,6 +149,13 @@ func (n *census) symbol(c byte, twice, equals bool) {
 	case '\\':
 		n.escapes++
 		n.words += escapeWords - 1
+	case '@', '\'', '`':
+		n.words += escapeWords - 1 // with an error
+	case '\t', '\r':
+	default:
+		if c < ' ' { // likewise
+			n.words += escapeWords - 1
+		}
 	case ':':
 		if twice {
 			n.joins++

@@ -734,10 +734,10 @@ func TestTreeLimits(t *testing.T) {
 		}, "tests: the directory has more than 10000 files"},
 		"name of a module": {maxName, func(n int) map[string]string {
 			return map[string]string{"main.tf": calls(strings.Repeat("a", n-1), "./m", 1), "m/main.tf": ""}
-		}, "invalid module name"},
+		}, "a name of more than 1024 bytes"},
 		"name of a run": {maxName, func(n int) map[string]string {
 			return map[string]string{"main.tf": "", "a.tftest.hcl": "run \"" + strings.Repeat("a", n) + "\" {\n  module {\n    source = \"./m\"\n  }\n}\n", "m/main.tf": ""}
-		}, "invalid name of a run block"},
+		}, "a name of more than 1024 bytes"},
 	} {
 		for more, want := range []string{"", c.want} {
 			d := w.dir(t, t.TempDir(), false)
