@@ -1,6 +1,7 @@
 package mirrordir_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/testing/disktest"
 	"github.com/tofureg/tofureg/internal/testing/must"
+	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/serve/internal/mirrortest"
 	"github.com/tofureg/tofureg/serve/mirrordir"
 	"github.com/tofureg/tofureg/storage"
@@ -232,6 +234,49 @@ func crashWithinReplacement(t *testing.T, recorded bool) {
 		}
 		if report := mustCheck(t, m, mirrordir.CheckOptions{Policy: policyOf(policy)}); !report.OK() || len(report.Notes) > 0 {
 			t.Errorf("%s: in the end %+v", at, report)
+		}
+	}
+}
+
+// TestEndWithinReplacement checks that a replacement is completed if its context ends within it.
+func TestEndWithinReplacement(t *testing.T) {
+	t.Parallel()
+	_, src := newRegistry(t)
+	_, other := otherContent()
+	pkg := must.Get(src.ProviderPackage(t.Context(), alpha, v1, linux))(t)
+	policy := verify.Policy{Keys: verify.NewKeySet(pkg.Keys...)}
+	for name, add := range map[string]func(ctx context.Context, m *mirrordir.Mirror) error{
+		"Add": func(ctx context.Context, m *mirrordir.Mirror) error {
+			_, err := m.Add(ctx, src, wants(three[:1], v1), mirrordir.AddOptions{Policy: policyOf(policy)})
+			return err
+		},
+		"AddArchive": func(ctx context.Context, m *mirrordir.Mirror) error {
+			s := must.Get(storage.Stage(ctx, m.Store, m.TempDir))(t)
+			defer s.Discard()
+			got := must.Get(provider.Receive(ctx, src, pkg, s.File, provider.ReceiveOptions{Policy: policy, FetchEvidence: true}))(t)
+			_, err := m.AddArchive(ctx, s, pkg, got, policy)
+			return err
+		},
+	} {
+		for n, ended := 0, true; ended; n++ {
+			m, dir := newMirror(t)
+			mustAdd(t, m, other, wants(three[:1], v1), mirrordir.AddOptions{})
+			ctx, cancel := context.WithCancel(t.Context())
+			changes := 0
+			watched := &mirrortest.WatchedStore{Store: m.Store, Before: func(op, name string) error {
+				if op == "write" || op == "delete" {
+					if changes++; changes > n {
+						cancel()
+					}
+				}
+				return nil
+			}}
+			err := add(ctx, &mirrordir.Mirror{Store: mirrortest.LockedStore{Store: watched, Dir: m.Store.(*storage.Dir)}, TempDir: t.TempDir()})
+			ended = ctx.Err() != nil
+			if report := mustCheck(t, open(t, dir), mirrordir.CheckOptions{Policy: policyOf(policy)}); err != nil || !report.OK() || len(report.Notes) > 0 {
+				t.Errorf("%s whose context ends at change %d = %v, and leaves %+v", name, n+1, err, report)
+			}
+			cancel()
 		}
 	}
 }

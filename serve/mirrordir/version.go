@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
@@ -294,6 +295,11 @@ func (t *target) write(ctx context.Context, s *storage.Staged, placed func()) er
 		}
 		return t.save(ctx)
 	}
+	if ctx.Err() != nil {
+		return fault.Ended(ctx)
+	}
+	ctx, cancel := withGrace(ctx)
+	defer cancel()
 	// No document or record may state anything about the wrong archive.
 	if t.size >= 0 || t.base.URL != "" {
 		if err := t.v.takeOff(ctx, t.name); err != nil {
@@ -406,6 +412,8 @@ func (m *Mirror) AddArchive(ctx context.Context, s *storage.Staged, pkg *provide
 	}
 	v.put(ctx, pkg.Platform)
 	if len(v.failures) == 0 {
+		ctx, cancel := withGrace(ctx)
+		defer cancel()
 		err = m.finish(ctx, pkg.Provider, []*version{v})
 	}
 	if err := cmp.Or(v.failures[pkg.Platform], err); err != nil {
