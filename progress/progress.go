@@ -4,7 +4,7 @@
 // One function can take the events of all calls, and draw one bar for them:
 //
 //	d := workdir.New(config, ".")
-//	d.Modules.Progress, d.Installer.Progress = show, show
+//	d.Modules.Progress, d.Installer.Progress = show, show // calls of one Prepare never overlap
 package progress
 
 import (
@@ -25,7 +25,7 @@ const (
 
 // The steps before and after it.
 const (
-	Resolving   Kind = "resolving"    // the source is asked for versions
+	Resolving   Kind = "resolving"    // the source is asked for versions of a provider
 	HeldBack    Kind = "held"         // newer versions are held back, see Event.Held
 	Located     Kind = "located"      // Location is known, or has changed
 	Waiting     Kind = "waiting"      // another process or goroutine works on the same package
@@ -45,14 +45,15 @@ const (
 	Failed    Kind = "failed"    // because of Err
 )
 
-// Event is one step of the work on a package, of a provider or of a module.
+// Event is one step of the work on a package, of a provider or of a module. Provider, Platform, Module and Dir together
+// tell packages apart: a bar adds the last Bytes and the last Total of each.
 type Event struct {
 	Kind Kind // what happened
 
 	Provider addrs.Provider // zero for a module
 	Platform addrs.Platform // of the provider
 	Module   addrs.Module   // zero for a provider, and for a module that is not from a registry
-	Dir      string         // of the module, as the caller named it; empty for a provider
+	Dir      string         // of the module, as in the request; a staging directory if workdir makes it; empty for a provider
 	Location string         // of the module, once it is known
 	Version  addrs.Version  // zero before one is selected
 

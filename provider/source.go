@@ -35,7 +35,8 @@ type Opener interface {
 	Open(ctx context.Context, pkg *Package) (*Body, error)
 }
 
-// Source has provider packages.
+// Source has provider packages. Installers and servers call its methods from several goroutines. [As] says how to wrap
+// one.
 type Source interface {
 	Lister
 	Opener
@@ -72,7 +73,8 @@ type Verified interface {
 // its own, which a server asks for each package.
 func As[T any](src Source) (t T, ok bool) { return wrap.As[T](src) }
 
-// Body is an archive being fetched. The caller must close it.
+// Body is an archive being fetched. The caller must close it. If the ReadCloser is an [io.Seeker], a server sends ranges
+// of it, so a wrapper of it is one too.
 type Body struct {
 	io.ReadCloser
 

@@ -78,7 +78,8 @@ func (r *Report) Recordable() []checksum.Hash {
 	return hashlist.Sorted(r.Local, signed, r.Stated)
 }
 
-// String returns, for example, "signed by key 0C0AF313E5FD9F80, which the source lists", and where it was built.
+// String returns, for example, "signed by key 0C0AF313E5FD9F80, which the source lists", and where it was built. It does
+// not name the package.
 func (r *Report) String() string {
 	switch {
 	case r == nil:

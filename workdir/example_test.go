@@ -135,7 +135,7 @@ func TestSnippetPrepare(t *testing.T) {
 		t.Errorf("the manifest: %v, want that it exists", err)
 	}
 	var json strings.Builder
-	if err := writeRequirements(t.Context(), filepath.Join(dir, "m"), &json); err != nil || json.String() != "null\n" {
+	if err := writeRequirements(t.Context(), filepath.Join(dir, "m"), &json); err != nil || json.String() != "{\"key\":\"\",\"dir\":\".\"}\n" {
 		t.Errorf("writeRequirements of an empty module: %v, %s", err, &json)
 	}
 }

@@ -26,7 +26,7 @@ func prepareDirectory(ctx context.Context, config *cliconfig.Config, path string
 func writeRequirements(ctx context.Context, path string, w io.Writer) error {
 	read, err := (&workdir.Dir{Path: path}).Read(ctx)
 	if read != nil { // also beside an error
-		err = errors.Join(err, json.NewEncoder(w).Encode(read.Providers))
+		err = errors.Join(err, json.NewEncoder(w).Encode(read))
 	}
 	return err
 }

@@ -312,15 +312,13 @@ func proxyWithCooldown(upstream *regclient.Client, dir string, started time.Time
 	}
 }
 
-func publishRelease(ctx context.Context, publicKey string) error {
-	registry := &regdir.Registry{Store: &storage.Dir{Path: "/srv/registry"}, Host: svchost.MustParse("registry.example.com")}
-	_, err := registry.PublishProvider(ctx, regdir.Release{
-		Provider: addrs.MustParseProvider("registry.example.com/acme/demo"),
-		Version:  addrs.MustParseVersion("1.0.0"),
-		Sums:     "dist/terraform-provider-demo_1.0.0_SHA256SUMS",
-		Keys:     []verify.Key{{Armor: publicKey}},
-		Manifest: "terraform-registry-manifest.json",
-	})
+func publishDist(ctx context.Context, registry *regdir.Registry, dist string, keys []verify.Key) error {
+	found, err := registry.Releases(ctx, dist, "acme")
+	for _, f := range found {
+		f.Release.Keys = keys
+		_, failed := registry.PublishProvider(ctx, f.Release)
+		err = errors.Join(err, failed)
+	}
 	return err
 }
 
@@ -339,10 +337,8 @@ func copyLocked(ctx context.Context, registry *regdir.Registry, upstream module.
 func checkLockFile(ctx context.Context, source provider.Source, lock *lockfile.File, platforms []addrs.Platform) error {
 	list, err := install.CheckPlatforms(ctx, source, lock, platforms, nil)
 	for _, c := range list {
-		for on, status := range c.Platforms {
-			if status != install.LockedZH && status != install.LockedH1 {
-				err = errors.Join(err, fmt.Errorf("%s %s on %s: %s", c.Provider, c.Version, on, status))
-			}
+		if !c.OK() {
+			err = errors.Join(err, fmt.Errorf("%s %s: %v", c.Provider, c.Version, c.Platforms))
 		}
 	}
 	return err

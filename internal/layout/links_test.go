@@ -400,34 +400,6 @@ func anchors(text string) []string {
 	return out
 }
 
-// TestContents checks that a list of the sections of a Markdown file names all of them, in order.
-func TestContents(t *testing.T) {
-	t.Parallel()
-	entry := regexp.MustCompile(`(?m)^- \[(.*)\]\(#.*\)$`)
-	section := regexp.MustCompile(`(?m)^## (.*)$`)
-	lists := 0
-	for _, file := range markdownFiles(t) {
-		var listed, sections []string
-		text := fenced.ReplaceAllString(readFile(t, file), "")
-		for _, m := range entry.FindAllStringSubmatch(text, -1) {
-			listed = append(listed, m[1])
-		}
-		for _, m := range section.FindAllStringSubmatch(text, -1) {
-			sections = append(sections, m[1])
-		}
-		if len(listed) == 0 {
-			continue
-		}
-		lists++
-		if !slices.Equal(listed, sections) {
-			t.Errorf("%s lists the sections %q, but has %q", file, listed, sections)
-		}
-	}
-	if lists < 1 {
-		t.Error("no list of sections was found")
-	}
-}
-
 // TestWine checks that docs/windows.md names the packages and programs whose tests .ci/windows does not run, and that
 // other documents refer to it and do not say that all tests have run.
 func TestWine(t *testing.T) {

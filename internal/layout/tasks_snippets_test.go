@@ -23,9 +23,12 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/serve/mirrordir"
+	"github.com/tofureg/tofureg/serve/mirrorserve"
 	"github.com/tofureg/tofureg/serve/regdir"
 	"github.com/tofureg/tofureg/serve/regserve"
+	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -168,4 +171,36 @@ func operator(source provider.Source, cache, work string) *install.Installer {
 		Dir:     &install.Dir{Path: filepath.Join(work, ".terraform", "providers")},
 		TempDir: work, // an emptyDir: nothing else is written
 	}
+}
+
+func bucketMirror(store storage.Store) (*mirrordir.Mirror, http.Handler) {
+	mirror := &mirrordir.Mirror{Store: store}
+	return mirror, &mirrorserve.Handler{Source: mirror, Archive: mirror.ArchiveLink}
+}
+
+func getModule(ctx context.Context, address, dir string) error {
+	location, err := module.ParseLocation(address)
+	if err != nil {
+		return err
+	}
+	_, err = module.Download(ctx, nil, module.Request{Location: location, Dir: dir}, module.Options{Git: &module.Git{}})
+	return err
+}
+
+func newestLocation(ctx context.Context, registry *regclient.Client, m addrs.Module) (*module.Location, error) {
+	versions, err := registry.ModuleVersions(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	version, err := versions.Newest(addrs.ModuleConstraint{})
+	if err != nil {
+		return nil, err
+	}
+	return registry.ModuleLocation(ctx, m, version)
+}
+
+func installNewest(ctx context.Context, registry *regclient.Client, required install.Requirements, dir string) error {
+	installer := &install.Installer{Source: registry, Dir: &install.Dir{Path: dir}}
+	_, err := installer.Ensure(ctx, required, nil)
+	return err
 }

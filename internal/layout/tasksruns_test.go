@@ -137,6 +137,34 @@ func TestTaskModules(t *testing.T) {
 	}
 }
 
+func TestTaskMigrated(t *testing.T) {
+	t.Parallel()
+	reg, registry := snippetRegistry()
+	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "1.2.0"})
+	network := addrs.MustParseModule("acme/network/aws")
+	if location, err := newestLocation(t.Context(), registry, network); err != nil || location.Version.String() != "1.2.0" {
+		t.Errorf("newestLocation = %v, %v; want that of 1.2.0", location, err)
+	}
+	dir := t.TempDir()
+	must.Do(t, installNewest(t.Context(), registry, required, dir))
+	must.Get(os.Stat(filepath.Join(dir, "registry.opentofu.org/hashicorp/random/3.6.3")))(t)
+	if err := getModule(t.Context(), "git::ssh://nowhere.invalid/x.git?ref=-x", filepath.Join(dir, "x")); err == nil {
+		t.Error("getModule of a reference that is an option: no error")
+	}
+}
+
+func TestTaskBucketMirror(t *testing.T) {
+	t.Parallel()
+	_, registry := snippetRegistry()
+	mirror, handler := bucketMirror(&storage.Memory{})
+	must.Get(mirror.Add(t.Context(), registry, []mirrordir.Want{{Provider: random, Version: randomV363}}, mirrordir.AddOptions{}))(t)
+	rec := httptest.NewRecorder()
+	handler.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/registry.opentofu.org/hashicorp/random/3.6.3.json", nil))
+	if rec.Code != http.StatusOK {
+		t.Errorf("3.6.3.json: status %d, want 200", rec.Code)
+	}
+}
+
 func TestTaskWorkloadIdentity(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
