@@ -25,25 +25,30 @@ type Requirement struct {
 	Provider   addrs.Provider           `json:"provider"`            // the required provider
 	Constraint addrs.ProviderConstraint `json:"constraint,omitzero"` // zero for any version
 	Place      Place                    `json:"place"`               // of the entry of required_providers, or of the first block that uses the provider
+
+	Name    string   `json:"name,omitempty"`                  // local name
+	Aliases []string `json:"configuration_aliases,omitempty"` // as NAME.ALIAS
 }
 
 // configuration is the part of a module's files that matters here.
 type configuration struct {
+	Contents
 	list      []Call        // sorted by key, which all modules of the directory share
 	evaluated bool          // one of them has an expression
 	providers []Requirement // likewise
 
-	calls    map[string]*Call     // by key
-	required map[string]*use      // entries of required_providers by local name; nil for one with a problem
-	declared map[string]hcl.Range // blocks by type and names
-	uses     map[string]*use      // the declared blocks that use a provider
-	others   []*use               // import blocks, and provider blocks in tests
-	files    []file               // whose expressions may be needed; nil once they are in blocks
-	blocks   map[string]block     // variables, module blocks and local values by type and name; nil until one is needed
-	size     int                  // bytes of all files
-	words    int                  // and words and symbols
-	full     bool                 // a limit is reached
-	problems Problems
+	calls     map[string]*Call     // by key
+	required  map[string]*use      // entries of required_providers by local name; nil for one with a problem
+	declared  map[string]hcl.Range // blocks by type and names
+	uses      map[string]*use      // the declared blocks that use a provider
+	others    []*use               // import blocks, and provider blocks in tests
+	variables map[string]*Variable // and outputs, by type and name
+	files     []file               // whose expressions may be needed; nil once they are in blocks
+	blocks    map[string]block     // variables, module blocks and local values by type and name; nil until one is needed
+	size      int                  // bytes of all files
+	words     int                  // and words and symbols
+	full      bool                 // a limit is reached
+	problems  Problems
 
 	dir       *Dir
 	budget    *budget
@@ -53,17 +58,18 @@ type configuration struct {
 // A use is an entry of required_providers, or a block that uses a provider.
 type use struct {
 	at       hcl.Range
-	name     string  // local name of the provider
-	explicit string  // the provider configuration, without a key; empty if it is implied
-	source   *string // of an entry
-	version  string  // of an entry or a provider block
-	to       string  // of an import block, the resource as in uses
-	inside   bool    // which is in a module
+	name     string   // local name of the provider
+	explicit string   // the provider configuration, without a key; empty if it is implied
+	source   *string  // of an entry
+	version  string   // of an entry or a provider block
+	aliases  []string // of an entry
+	to       string   // of an import block, the resource as in uses
+	inside   bool     // which is in a module
 }
 
 var (
 	fileSchema = schema("", "terraform", "language", "module name", "provider name", "resource type name", "data type name",
-		"ephemeral type name", "action type name", "check name", "import", "variable name")
+		"ephemeral type name", "action type name", "check name", "import", "variable name", "output name")
 	testSchema       = schema("", "run name", "provider name", "mock_provider name")
 	terraformSchema  = schema("required_version", "required_providers")
 	languageSchema   = schema("", "compatible_with")
@@ -97,7 +103,7 @@ func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, erro
 		return nil, err
 	}
 	c := &configuration{
-		calls: map[string]*Call{}, required: map[string]*use{}, declared: map[string]hcl.Range{}, uses: map[string]*use{},
+		calls: map[string]*Call{}, required: map[string]*use{}, declared: map[string]hcl.Range{}, uses: map[string]*use{}, variables: map[string]*Variable{},
 		dir: d, budget: b,
 	}
 	c.problems.add(err)
@@ -135,7 +141,7 @@ func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, erro
 		return nil, err
 	}
 	c.requirements(d.host())
-	c.calls, c.required, c.declared, c.uses, c.others = nil, nil, nil, nil, nil // which are not needed any more
+	c.calls, c.required, c.declared, c.uses, c.others, c.variables = nil, nil, nil, nil, nil, nil // which are not needed any more
 	return c, nil
 }
 
@@ -230,6 +236,8 @@ func (c *configuration) file(body hcl.Body, name string) {
 			c.module(block)
 		case "variable":
 			c.variable(block)
+		case "output":
+			c.output(block)
 		case "provider":
 			c.provider(c.providerBlock(block))
 		case "import":
@@ -258,11 +266,21 @@ func (c *configuration) only(body hcl.Body, names ...string) hclsyntax.Attribute
 	return b.Attributes
 }
 
-// variable looks for what only configurations for version 0.11 may have.
+func (c *configuration) output(block *hcl.Block) {
+	if key := "output " + block.Labels[0]; c.declares(block.DefRange, key) {
+		c.variables[key] = cmp.Or(c.variables[key], &Variable{})
+		c.declaration(c.variables[key], block, outputSchema)
+	}
+}
+
+// variable reads a variable, and looks for what only configurations for version 0.11 may have.
 func (c *configuration) variable(block *hcl.Block) {
-	if !c.declares(block.DefRange, "variable "+block.Labels[0]) {
+	key := "variable " + block.Labels[0]
+	if !c.declares(block.DefRange, key) {
 		return
 	}
+	c.variables[key] = cmp.Or(c.variables[key], &Variable{})
+	c.declaration(c.variables[key], block, variableSchema)
 	a := c.only(block.Body, "type", "default", "description", "sensitive", "nullable", "ephemeral", "deprecated", "const")
 	if t := a["type"]; t != nil {
 		if _, ok := quoted(t.Expr); ok {
@@ -304,6 +322,9 @@ func core(v addrs.Version) addrs.Version {
 // in its own files.
 func (c *configuration) terraform(body hcl.Body, name string) {
 	content := c.content(body, terraformSchema)
+	if a := content.Attributes["required_version"]; a != nil {
+		c.RequiredVersions = append(c.RequiredVersions, c.message(a.Expr))
+	}
 	if c.dir.Terraform || strings.Contains(name, ".tofu") || !c.dir.since("1.12.0") {
 		c.coreVersion(content.Attributes["required_version"])
 	}
@@ -489,7 +510,18 @@ func (c *configuration) entry(name string, a *hcl.Attribute) *use {
 		case key == "version":
 			u.version, err = c.constraint(m.Value, true)
 			err = in(name, key, err)
-		case key != "configuration_aliases":
+		case key == "configuration_aliases":
+			aliases, diags := hcl.ExprList(m.Value)
+			c.problems.diagnosed(diags)
+			for _, alias := range aliases {
+				steps, err := c.steps(alias)
+				if err != nil || len(steps) != 2 || steps[0] != name {
+					c.problem(alias.Range(), "invalid alias of provider %.100q", name)
+					continue
+				}
+				u.aliases = append(u.aliases, label(strings.Join(steps, ".")))
+			}
+		default:
 			err = wrong(m.Key.Range(), "provider %q has %.100q; only source, version and configuration_aliases are permitted", name, key)
 		}
 	}
@@ -623,6 +655,7 @@ func (c *configuration) steps(e hcl.Expression) (names []string, err error) {
 // each entry and each constraint, otherwise by the first block that uses it.
 func (c *configuration) requirements(host svchost.Hostname) {
 	rules := addrs.ProviderRules{Host: host, NoUnderscores: !c.dir.Terraform || !c.dir.since("1.16.0")}
+	addresses := map[string]addrs.Provider{} // by local name
 	add := func(u *use) {
 		source := u.name
 		if entry := c.required[u.name]; entry != nil && entry.source != nil {
@@ -638,7 +671,8 @@ func (c *configuration) requirements(host svchost.Hostname) {
 			return
 		}
 		p, err := rules.Parse(source)
-		r := Requirement{Provider: p, Place: place(u.at)}
+		addresses[u.name] = p
+		r := Requirement{Provider: p, Place: place(u.at), Name: label(u.name), Aliases: u.aliases}
 		if err == nil && u.version != "" {
 			r.Constraint, err = addrs.ParseProviderConstraint(u.version)
 		}
@@ -672,6 +706,7 @@ func (c *configuration) requirements(host svchost.Hostname) {
 	for _, u := range first {
 		add(u)
 	}
+	c.contents(func(name string) addrs.Provider { return addresses[name] })
 	slices.SortFunc(c.providers, func(a, b Requirement) int {
 		return cmp.Or(a.Place.compare(b.Place), a.Provider.Compare(b.Provider))
 	})

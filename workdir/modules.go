@@ -58,6 +58,8 @@ type Module struct {
 
 	// Providers are the requirements of the module itself, sorted by place.
 	Providers []Requirement `json:"providers,omitempty"`
+
+	Contents
 }
 
 // Call is a module block, or one in a run block of a test.
@@ -208,7 +210,7 @@ func (w *walk) module(ctx context.Context, at *spot, evaluate bool) (m *Module, 
 	if err = w.read(ctx, at); err != nil {
 		return nil, err
 	}
-	m.Calls, m.Providers = at.config.list, at.config.providers
+	m.Calls, m.Providers, m.Contents = at.config.list, at.config.providers, at.config.Contents
 	if evaluate && at.config.evaluated {
 		m.Calls = slices.Clone(m.Calls)
 		for i := range m.Calls {
