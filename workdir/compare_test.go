@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,6 +113,7 @@ type tree struct {
 	cli       string // rules: a client and its version
 	problem   string // text in the error of Read
 	providers string // as Read finds them, with commas; "none" for none, empty for any
+	contents  []string
 }
 
 // trees returns the cases of files in testdata/trees. The beginning of local.txt explains them.
@@ -131,6 +133,8 @@ func trees(t *testing.T, names ...string) map[string]tree {
 					c.files[at] += line
 				} else if field, value, _ := strings.Cut(strings.TrimSpace(line), ": "); field == "environ" {
 					c.environ = append(c.environ, value)
+				} else if field == "contents" {
+					c.contents = append(c.contents, value)
 				} else if link, target, _ := strings.Cut(value, " "); field == "link" {
 					c.links[link] = target
 				} else if to := (map[string]*string{"only": &c.only, "dir": &c.dir, "refused": &c.refused, "cli": &c.cli, "problem": &c.problem, "providers": &c.providers})[field]; to != nil {
@@ -236,7 +240,7 @@ func TestTrees(t *testing.T) {
 func TestRules(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for name, c := range trees(t, "rules", "refused") {
+	for name, c := range trees(t, "rules", "refused", "contents") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			program, version, _ := strings.Cut(c.cli, " ")
@@ -245,12 +249,15 @@ func TestRules(t *testing.T) {
 				d.Version = addrs.MustParseVersion(version)
 			}
 			c.write(t, w, d.Path)
-			got, _, err := facts(t, d)
+			got, m, err := facts(t, d)
 			if text := cmp.Or(strings.Join(got, ", "), "none"); c.providers != "" && text != c.providers {
 				t.Errorf("Read: providers %q, want %q", text, c.providers)
 			}
 			if (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
 				t.Errorf("Read: error %v, want one with %q", err, c.problem)
+			}
+			if got := listed(t, m); strings.HasPrefix(name, "contents/") && !slices.Equal(got, c.contents) {
+				t.Errorf("Read: contents\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.contents, "\n"))
 			}
 			want := c.problem + c.refused
 			if _, err = d.InstallModules(t.Context()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), strings.ReplaceAll(want, "HOST", w.host)) {

@@ -26,8 +26,8 @@ type Requirement struct {
 	Constraint addrs.ProviderConstraint `json:"constraint,omitzero"` // zero for any version
 	Place      Place                    `json:"place"`               // of the entry of required_providers, or of the first block that uses the provider
 
-	Name    string   `json:"name,omitempty"`                  // local name
-	Aliases []string `json:"configuration_aliases,omitempty"` // as NAME.ALIAS
+	Name    string   `json:"name"`                            // local name
+	Aliases []string `json:"configuration_aliases,omitempty"` // each NAME.ALIAS; empty unless the contents are read, see [Contents]
 }
 
 // configuration is the part of a module's files that matters here.
@@ -42,16 +42,18 @@ type configuration struct {
 	declared  map[string]hcl.Range // blocks by type and names
 	uses      map[string]*use      // the declared blocks that use a provider
 	others    []*use               // import blocks, and provider blocks in tests
-	variables map[string]*Variable // and outputs, by type and name
-	files     []file               // whose expressions may be needed; nil once they are in blocks
-	blocks    map[string]block     // variables, module blocks and local values by type and name; nil until one is needed
-	size      int                  // bytes of all files
-	words     int                  // and words and symbols
-	full      bool                 // a limit is reached
+	variables map[string]*Variable // by name
+	outputs   map[string]*Variable
+	files     []file           // whose expressions may be needed; nil once they are in blocks
+	blocks    map[string]block // variables, module blocks and local values by type and name; nil until one is needed
+	size      int              // bytes of all files
+	words     int              // and words and symbols
+	full      bool             // a limit is reached
 	problems  Problems
 
 	dir       *Dir
 	budget    *budget
+	lists     bool // the contents
 	overrides bool // reads an override file now
 }
 
@@ -63,13 +65,14 @@ type use struct {
 	source   *string  // of an entry
 	version  string   // of an entry or a provider block
 	aliases  []string // of an entry
+	labels   []string // of a resource
 	to       string   // of an import block, the resource as in uses
 	inside   bool     // which is in a module
 }
 
 var (
 	fileSchema = schema("", "terraform", "language", "module name", "provider name", "resource type name", "data type name",
-		"ephemeral type name", "action type name", "check name", "import", "variable name", "output name")
+		"ephemeral type name", "action type name", "check name", "import", "variable name")
 	testSchema       = schema("", "run name", "provider name", "mock_provider name")
 	terraformSchema  = schema("required_version", "required_providers")
 	languageSchema   = schema("", "compatible_with")
@@ -97,14 +100,14 @@ func schema(attributes string, blocks ...string) *hcl.BodySchema {
 
 // configuration reads the module in a directory. Only that of the user has tests. It returns an error if it can read
 // nothing; otherwise the configuration has the problems.
-func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, error) {
+func (d *Dir) configuration(f files, root, lists bool, b *budget) (*configuration, error) {
 	primary, overrides, tests, err := f.names(d.Terraform, root)
 	if _, ok := errors.AsType[*ConfigError](err); err != nil && !ok {
 		return nil, err
 	}
 	c := &configuration{
-		calls: map[string]*Call{}, required: map[string]*use{}, declared: map[string]hcl.Range{}, uses: map[string]*use{}, variables: map[string]*Variable{},
-		dir: d, budget: b,
+		calls: map[string]*Call{}, required: map[string]*use{}, declared: map[string]hcl.Range{}, uses: map[string]*use{},
+		variables: map[string]*Variable{}, outputs: map[string]*Variable{}, dir: d, budget: b, lists: lists,
 	}
 	c.problems.add(err)
 	if !root {
@@ -141,7 +144,7 @@ func (d *Dir) configuration(f files, root bool, b *budget) (*configuration, erro
 		return nil, err
 	}
 	c.requirements(d.host())
-	c.calls, c.required, c.declared, c.uses, c.others, c.variables = nil, nil, nil, nil, nil, nil // which are not needed any more
+	c.calls, c.required, c.declared, c.uses, c.others, c.variables, c.outputs = nil, nil, nil, nil, nil, nil, nil // which are not needed any more
 	return c, nil
 }
 
@@ -216,6 +219,9 @@ func hasLongLabel(b *hcl.Block) bool {
 
 func (c *configuration) file(body hcl.Body, name string) {
 	c.only(body)
+	if c.lists {
+		c.contents(body)
+	}
 	for _, block := range c.content(body, fileSchema).Blocks {
 		if c.budget.ctx.Err() != nil { // the caller returns it
 			return
@@ -236,8 +242,6 @@ func (c *configuration) file(body hcl.Body, name string) {
 			c.module(block)
 		case "variable":
 			c.variable(block)
-		case "output":
-			c.output(block)
 		case "provider":
 			c.provider(c.providerBlock(block))
 		case "import":
@@ -266,21 +270,11 @@ func (c *configuration) only(body hcl.Body, names ...string) hclsyntax.Attribute
 	return b.Attributes
 }
 
-func (c *configuration) output(block *hcl.Block) {
-	if key := "output " + block.Labels[0]; c.declares(block.DefRange, key) {
-		c.variables[key] = cmp.Or(c.variables[key], &Variable{})
-		c.declaration(c.variables[key], block, outputSchema)
-	}
-}
-
-// variable reads a variable, and looks for what only configurations for version 0.11 may have.
+// variable looks for what only configurations for version 0.11 may have.
 func (c *configuration) variable(block *hcl.Block) {
-	key := "variable " + block.Labels[0]
-	if !c.declares(block.DefRange, key) {
+	if !c.declares(block.DefRange, "variable "+block.Labels[0]) {
 		return
 	}
-	c.variables[key] = cmp.Or(c.variables[key], &Variable{})
-	c.declaration(c.variables[key], block, variableSchema)
 	a := c.only(block.Body, "type", "default", "description", "sensitive", "nullable", "ephemeral", "deprecated", "const")
 	if t := a["type"]; t != nil {
 		if _, ok := quoted(t.Expr); ok {
@@ -322,9 +316,6 @@ func core(v addrs.Version) addrs.Version {
 // in its own files.
 func (c *configuration) terraform(body hcl.Body, name string) {
 	content := c.content(body, terraformSchema)
-	if a := content.Attributes["required_version"]; a != nil {
-		c.RequiredVersions = append(c.RequiredVersions, c.message(a.Expr))
-	}
 	if c.dir.Terraform || strings.Contains(name, ".tofu") || !c.dir.since("1.12.0") {
 		c.coreVersion(content.Attributes["required_version"])
 	}
@@ -511,16 +502,7 @@ func (c *configuration) entry(name string, a *hcl.Attribute) *use {
 			u.version, err = c.constraint(m.Value, true)
 			err = in(name, key, err)
 		case key == "configuration_aliases":
-			aliases, diags := hcl.ExprList(m.Value)
-			c.problems.diagnosed(diags)
-			for _, alias := range aliases {
-				steps, err := c.steps(alias)
-				if err != nil || len(steps) != 2 || steps[0] != name {
-					c.problem(alias.Range(), "invalid alias of provider %.100q", name)
-					continue
-				}
-				u.aliases = append(u.aliases, label(strings.Join(steps, ".")))
-			}
+			u.aliases = c.aliases(m.Value)
 		default:
 			err = wrong(m.Key.Range(), "provider %q has %.100q; only source, version and configuration_aliases are permitted", name, key)
 		}
@@ -537,7 +519,7 @@ func (c *configuration) provider(u *use) {
 	key := "provider " + u.explicit
 	old := c.uses[key]
 	if old == nil && c.overrides && u.explicit == u.name || c.declares(u.at, key) && (old == nil || u.version != "") {
-		c.declared[key], c.uses[key] = u.at, u
+		c.declared[key], c.uses[key] = cmp.Or(c.declared[key], u.at), u
 	}
 }
 
@@ -566,7 +548,7 @@ func (c *configuration) resource(block *hcl.Block) {
 	if !c.declares(block.DefRange, key) {
 		return
 	}
-	u := &use{at: block.DefRange, name: implied(block.Labels[0])}
+	u := &use{at: block.DefRange, name: implied(block.Labels[0]), labels: block.Labels}
 	var a *hcl.Attribute
 	if body, ok := block.Body.(*hclsyntax.Body); !ok {
 		a = c.content(block.Body, resourceSchema).Attributes["provider"]
@@ -672,7 +654,7 @@ func (c *configuration) requirements(host svchost.Hostname) {
 		}
 		p, err := rules.Parse(source)
 		addresses[u.name] = p
-		r := Requirement{Provider: p, Place: place(u.at), Name: label(u.name), Aliases: u.aliases}
+		r := Requirement{Provider: p, Place: place(u.at), Name: u.name, Aliases: u.aliases}
 		if err == nil && u.version != "" {
 			r.Constraint, err = addrs.ParseProviderConstraint(u.version)
 		}
@@ -706,7 +688,9 @@ func (c *configuration) requirements(host svchost.Hostname) {
 	for _, u := range first {
 		add(u)
 	}
-	c.contents(func(name string) addrs.Provider { return addresses[name] })
+	if c.lists {
+		c.sorted(addresses)
+	}
 	slices.SortFunc(c.providers, func(a, b Requirement) int {
 		return cmp.Or(a.Place.compare(b.Place), a.Provider.Compare(b.Provider))
 	})

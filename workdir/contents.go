@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -13,42 +12,42 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/failure"
 )
 
-// Contents are what a module declares beside its calls and requirements, each list sorted by name. Texts are printable
-// and have at most 4 KiB. Nothing is evaluated.
+// Contents are what a module declares beside its calls and requirements. [Dir.Read], [Dir.Evaluate] and [Dir.ReadTree]
+// list them; after other methods they are empty. Override files are merged as the CLI does. Nothing is evaluated: an
+// argument that should be constant and is not has its text as written, and an invalid block is left out. Texts are those
+// of the module's author, and may have any characters.
 type Contents struct {
-	// RequiredVersions are the constraints of the CLI, sorted by file and line.
+	// RequiredVersions are the constraints of required_version, in the order of files and lines.
 	RequiredVersions []string `json:"required_versions,omitempty"`
 
-	Variables       []Variable       `json:"variables,omitempty"`
-	Outputs         []Output         `json:"outputs,omitempty"`
-	ProviderConfigs []ProviderConfig `json:"provider_configs,omitempty"`
-	Resources       []Resource       `json:"resources,omitempty"`
+	Variables       []Variable       `json:"variables,omitempty"`        // sorted by name
+	Outputs         []Output         `json:"outputs,omitempty"`          // sorted by name
+	ProviderConfigs []ProviderConfig `json:"provider_configs,omitempty"` // sorted by name and alias
+	Resources       []Resource       `json:"resources,omitempty"`        // sorted by type of block, type and name
 }
 
-// Variable is a variable of a module.
+// Variable is a variable block.
 type Variable struct {
-	Declaration
-	Default     string `json:"default,omitempty"`      // as written; empty if there is none, or one of more than 4 KiB
-	LongDefault bool   `json:"long_default,omitempty"` // has a default of more than 4 KiB
-	Required    bool   `json:"required,omitempty"`     // has no default
-	NotNullable bool   `json:"not_nullable,omitempty"` // has "nullable = false"
-	Const       bool   `json:"const,omitempty"`
-	Validations int    `json:"validations,omitempty"` // number of the blocks
-}
-
-// Output is an output of a module.
-type Output struct {
-	Declaration
-	Preconditions int `json:"preconditions,omitempty"` // number of the blocks
-}
-
-// Declaration is what variables and outputs have in common.
-type Declaration struct {
 	Name        string `json:"name"`
-	Type        string `json:"type,omitempty"` // as written
+	Type        string `json:"type,omitempty"`        // as written, without quotes
+	Default     string `json:"default,omitempty"`     // as written, JSON in a file of JSON; empty if it has more than 4,096 bytes
+	Required    bool   `json:"required,omitempty"`    // has no default
+	Description string `json:"description,omitempty"` // the text
+	Deprecated  string `json:"deprecated,omitempty"`  // the message
+	Nullable    bool   `json:"nullable"`              // true unless "nullable" is false
+	Sensitive   bool   `json:"sensitive,omitempty"`
+	Ephemeral   bool   `json:"ephemeral,omitempty"`
+	Const       bool   `json:"const,omitempty"`
+	Validations int    `json:"validations,omitempty"` // number of blocks
+	Place       Place  `json:"place"`
+}
+
+// Output is an output block.
+type Output struct {
+	Name        string `json:"name"`
+	Type        string `json:"type,omitempty"` // as written, without quotes
 	Description string `json:"description,omitempty"`
 	Deprecated  string `json:"deprecated,omitempty"` // the message
 	Sensitive   bool   `json:"sensitive,omitempty"`
@@ -58,174 +57,167 @@ type Declaration struct {
 
 // ProviderConfig is a provider block.
 type ProviderConfig struct {
-	Name     string         `json:"name"` // local name of the provider
-	Alias    string         `json:"alias,omitempty"`
-	Provider addrs.Provider `json:"provider,omitzero"` // zero if the address is a problem
+	Name     string         `json:"name"`              // local name of the provider
+	Alias    string         `json:"alias,omitempty"`   // empty for the default configuration
+	Provider addrs.Provider `json:"provider,omitzero"` // zero if its address is a problem
 	Place    Place          `json:"place"`
 }
 
-// Resource is a block of a resource.
+// Resource is a block of a resource, also one in a check block.
 type Resource struct {
 	Mode     string         `json:"mode"` // "managed", "data", "ephemeral" or "action"
 	Type     string         `json:"type"`
 	Name     string         `json:"name"`
-	Config   string         `json:"provider_config"`   // NAME or NAME.ALIAS, without a key; the default of the type if none is written
-	Provider addrs.Provider `json:"provider,omitzero"` // zero if the address is a problem
+	Config   string         `json:"provider_config"`   // NAME or NAME.ALIAS, with local names; implied by the type if none is written
+	Provider addrs.Provider `json:"provider,omitzero"` // zero if its address is a problem
 	Place    Place          `json:"place"`
 }
 
 var (
-	variableSchema = schema("type default description sensitive nullable ephemeral deprecated const", "validation")
-	outputSchema   = schema("type description sensitive ephemeral deprecated", "precondition")
+	contentsSchema    = schema("", "terraform", "variable name", "output name")
+	declarationSchema = schema("type default description deprecated nullable sensitive ephemeral const", "validation")
 )
 
-// declaration reads a variable or an output. In an override file, it replaces what is set.
-func (c *configuration) declaration(v *Variable, block *hcl.Block, s *hcl.BodySchema) {
-	if v.Name == "" {
-		v.Name, v.Place, v.Required = label(block.Labels[0]), place(block.DefRange), true
+// contents lists what a file declares and the rest of Read does not need. What is wrong is no problem, because Prepare
+// does not refuse it.
+func (c *configuration) contents(body hcl.Body) {
+	content, _, _ := body.PartialContent(contentsSchema)
+	var versions []string
+	for _, block := range content.Blocks {
+		switch block.Type {
+		case "variable":
+			c.declaration(c.variables, block)
+		case "output":
+			c.declaration(c.outputs, block)
+		default:
+			content, _, _ := block.Body.PartialContent(terraformSchema)
+			if a := content.Attributes["required_version"]; a != nil {
+				versions = append(versions, c.constant(a.Expr))
+			}
+		}
 	}
-	blocks := 0
-	set := func(name string, e hcl.Expression) {
+	if c.overrides && len(versions) > 0 && (c.dir.Terraform || !c.dir.since("1.12.0")) {
+		c.RequiredVersions = nil
+	}
+	c.RequiredVersions = append(c.RequiredVersions, versions...)
+}
+
+// declaration reads a variable or an output. In an override file, it replaces what is set.
+func (c *configuration) declaration(all map[string]*Variable, block *hcl.Block) {
+	v, name := all[block.Labels[0]], block.Labels[0]
+	switch {
+	case (v != nil) != c.overrides:
+		return
+	case v == nil:
+		v = &Variable{Name: name, Required: true, Nullable: true, Place: place(block.DefRange)}
+		all[name] = v
+	}
+	content, _, _ := block.Body.PartialContent(declarationSchema)
+	for name, a := range content.Attributes {
 		switch name {
 		case "type":
-			v.Type, _ = c.written(e)
-			if text, ok := quoted(e); ok {
-				v.Type = multiline(text)
+			v.Type = c.written(a.Expr)
+			if text, ok := quoted(a.Expr); ok {
+				v.Type = text
 			}
 		case "default":
-			v.Default, v.LongDefault = c.written(e)
-			v.Required = false
+			if v.Default, v.Required = "", false; size(a.Expr) <= maxText {
+				v.Default = c.written(a.Expr)
+			}
 		case "description":
-			v.Description = c.message(e)
+			if text := c.constant(a.Expr); text != "" || block.Type == "variable" {
+				v.Description = text
+			}
 		case "deprecated":
-			v.Deprecated = c.message(e)
-		case "sensitive":
-			v.Sensitive = c.flag(e)
+			if !c.overrides || !c.dir.Terraform {
+				v.Deprecated = cmp.Or(c.constant(a.Expr), v.Deprecated)
+			}
 		case "nullable":
-			v.NotNullable = !c.flag(e)
+			v.Nullable = c.flag(a.Expr)
+		case "sensitive":
+			v.Sensitive = c.flag(a.Expr)
 		case "ephemeral":
-			v.Ephemeral = c.flag(e)
+			v.Ephemeral = c.flag(a.Expr)
 		case "const":
-			v.Const = c.flag(e)
+			v.Const = c.flag(a.Expr)
 		}
 	}
-	if body, ok := block.Body.(*hclsyntax.Body); ok { // faster than a schema
-		for name, a := range body.Attributes {
-			set(name, a.Expr)
-		}
-		for _, b := range body.Blocks {
-			if b.Type == s.Blocks[0].Type {
-				blocks++
-			}
-		}
-	} else {
-		content := c.content(block.Body, s)
-		for name, a := range content.Attributes {
-			set(name, a.Expr)
-		}
-		blocks = len(content.Blocks)
-	}
-	if !c.overrides { // the CLI ignores those of an override file
-		v.Validations = blocks
+	if !c.overrides { // whose blocks the CLI ignores
+		v.Validations = len(content.Blocks)
 	}
 }
 
-// written returns the text of an expression, unless it is longer than maxText.
-func (c *configuration) written(e hcl.Expression) (text string, long bool) {
-	at := e.Range()
-	if at.End.Byte-at.Start.Byte <= maxText {
-		text = multiline(strings.TrimSpace(string(at.SliceBytes(c.files[len(c.files)-1].text))))
-		return text, text == ""
-	}
-	return "", true
+func size(e hcl.Expression) int { return e.Range().End.Byte - e.Range().Start.Byte }
+
+// written returns the text of an expression in the file that is read.
+func (c *configuration) written(e hcl.Expression) string {
+	return strings.TrimSpace(string(e.Range().SliceBytes(c.files[len(c.files)-1].text)))
 }
 
-// message returns a text that should be constant.
-func (c *configuration) message(e hcl.Expression) string {
+// constant returns the text of a constant string, number or bool, and of another expression what is written.
+func (c *configuration) constant(e hcl.Expression) string {
 	if t, ok := e.(*hclsyntax.TemplateExpr); ok {
-		var text strings.Builder
-		for _, part := range t.Parts { // a heredoc has one for each line
-			literal, ok := part.(*hclsyntax.LiteralValueExpr)
-			if !ok || literal.Val.Type() != cty.String {
-				c.problem(e.Range(), "the text is not constant")
-				return ""
-			}
-			if text.Len() <= maxText {
-				text.WriteString(literal.Val.AsString())
-			}
+		if text, ok := joined(t); ok {
+			return text
 		}
-		return multiline(text.String())
+	} else if text, ok := quoted(e); ok { // of JSON
+		return text
 	}
-	if text, ok := quoted(e); ok {
-		return multiline(text)
+	if _, ok := e.(*hclsyntax.LiteralValueExpr); !ok && !json.IsJSONExpression(e) {
+		if text, err := c.constantText(e, false); err == nil {
+			return text
+		}
 	}
-	text, err := c.constantText(e, false)
-	c.problems.add(err)
-	return multiline(text)
+	return c.written(e)
 }
 
-// flag returns a constant bool.
 func (c *configuration) flag(e hcl.Expression) bool {
-	if l, ok := e.(*hclsyntax.LiteralValueExpr); ok && l.Val.Type() == cty.Bool && !l.Val.IsNull() {
-		return l.Val.True()
-	}
-	if json.IsJSONExpression(e) {
-		if v, diags := e.Value(nil); !diags.HasErrors() && v.Type() == cty.Bool && !v.IsNull() {
-			return v.True()
-		}
-	}
-	text, err := c.constantText(e, false)
-	c.problems.add(err)
-	return text == "true"
+	text := c.constant(e)
+	return text == "true" || text == "1"
 }
 
-// multiline makes the lines of a text printable. It shortens it to maxText.
-func multiline(text string) string {
-	if strings.IndexFunc(text, func(r rune) bool { return r == '\r' || r == '\n' || r == '\t' || !unicode.IsPrint(r) }) < 0 {
-		return failure.Printable(text, maxText)
-	}
-	text = strings.ReplaceAll(text[:min(len(text), 2*maxText)], "\r\n", "\n")
-	var lines []string
-	for line := range strings.SplitSeq(text, "\n") {
-		var parts []string
-		for part := range strings.SplitSeq(line, "\t") {
-			parts = append(parts, failure.Printable(part, maxText))
+// joined returns the text of a template without expressions, which may be long: a heredoc has a part for each line.
+func joined(t *hclsyntax.TemplateExpr) (string, bool) {
+	var text strings.Builder
+	for _, part := range t.Parts {
+		l, ok := part.(*hclsyntax.LiteralValueExpr)
+		if !ok || l.Val.Type() != cty.String {
+			return "", false
 		}
-		lines = append(lines, strings.Join(parts, "\t"))
+		text.WriteString(l.Val.AsString())
 	}
-	text = strings.Join(lines, "\n")
-	if len(text) > maxText {
-		text = strings.ToValidUTF8(text[:maxText-3], "") + "..."
-	}
-	return text
+	return text.String(), true
 }
 
-// label returns the printable text of a name.
-func label(name string) string { return failure.Printable(name, maxName) }
-
-// contents lists what the module declares. It is called after all files are read, with the addresses by local name.
-func (c *configuration) contents(address func(name string) addrs.Provider) {
-	for _, key := range slices.Sorted(maps.Keys(c.variables)) {
-		v := c.variables[key]
-		if strings.HasPrefix(key, "variable ") {
-			c.Variables = append(c.Variables, *v)
-		} else {
-			c.Outputs = append(c.Outputs, Output{v.Declaration, v.Validations})
+// aliases reads configuration_aliases.
+func (c *configuration) aliases(e hcl.Expression) (aliases []string) {
+	if list, diags := hcl.ExprList(e); c.lists && !diags.HasErrors() {
+		for _, e := range list {
+			if names, err := c.steps(e); err == nil && len(names) == 2 {
+				aliases = append(aliases, strings.Join(names, "."))
+			}
 		}
+	}
+	return aliases
+}
+
+// sorted sorts what all files declare. Addresses are by local name.
+func (c *configuration) sorted(addresses map[string]addrs.Provider) {
+	for _, name := range slices.Sorted(maps.Keys(c.variables)) {
+		c.Variables = append(c.Variables, *c.variables[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.outputs)) {
+		v := c.outputs[name]
+		c.Outputs = append(c.Outputs, Output{v.Name, v.Type, v.Description, v.Deprecated, v.Sensitive, v.Ephemeral, v.Place})
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.uses)) {
-		u := c.uses[key]
-		words := strings.SplitN(key, " ", 3)
-		if words[0] == "provider" {
+		u, at := c.uses[key], place(c.declared[key])
+		if u.labels == nil {
 			_, alias, _ := strings.Cut(u.explicit, ".")
-			c.ProviderConfigs = append(c.ProviderConfigs, ProviderConfig{label(u.name), label(alias), address(u.name), place(u.at)})
+			c.ProviderConfigs = append(c.ProviderConfigs, ProviderConfig{u.name, alias, addresses[u.name], at})
 			continue
 		}
-		mode := words[0]
-		if mode == "resource" {
-			mode = "managed"
-		}
-		at := cmp.Or(c.declared[key], u.at)
-		c.Resources = append(c.Resources, Resource{mode, label(words[1]), label(words[2]), label(cmp.Or(u.explicit, u.name)), address(u.name), place(at)})
+		mode, _, _ := strings.Cut(strings.Replace(key, "resource", "managed", 1), " ")
+		c.Resources = append(c.Resources, Resource{mode, u.labels[0], u.labels[1], cmp.Or(u.explicit, u.name), addresses[u.name], at})
 	}
 }

@@ -53,7 +53,7 @@ type Module struct {
 	// modules and providers in it are unknown.
 	Missing bool `json:"missing,omitempty"`
 
-	// Calls are the module blocks of the module, sorted by key. Modules of one directory may share Calls and Providers.
+	// Calls are the module blocks of the module, sorted by key. Modules of one directory may share Calls, Providers and Contents.
 	Calls []Call `json:"calls,omitempty"`
 
 	// Providers are the requirements of the module itself, sorted by place.
@@ -107,6 +107,7 @@ type walk struct {
 	found    once[string, *module.Location]
 	fetched  once[string, *module.Report]
 
+	lists    bool // the contents of modules
 	verify   bool // compare installed modules with the lock, which is a plan
 	tolerant bool // go on after errors, and leave out what is not installed, which is a plan
 
@@ -241,7 +242,7 @@ func (w *walk) read(ctx context.Context, at *spot) (err error) {
 		f = files{root, at.inside, at.record.Dir}
 	}
 	w.budget.ctx = ctx
-	at.config, err = w.dir.configuration(f, at.record.Key == "", &w.budget)
+	at.config, err = w.dir.configuration(f, at.record.Key == "", w.lists, &w.budget)
 	if errors.Is(err, fs.ErrNotExist) && at.parent != nil {
 		err = &ConfigError{at.called, fmt.Sprintf("module %q: %v", at.record.Key, err)}
 	}

@@ -173,6 +173,7 @@ func (d *Dir) readAlone(ctx context.Context, evaluate bool) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.lists = true
 	return w.module(ctx, w.top(), evaluate)
 }
 
@@ -246,7 +247,7 @@ func (d *Dir) modules(ctx context.Context, plan, verify, tolerant bool) (*Result
 	if err != nil {
 		return nil, err
 	}
-	w.verify, w.tolerant = verify, tolerant
+	w.verify, w.tolerant, w.lists = verify, tolerant, tolerant
 	writes, root := !plan, w.top()
 	if err := w.read(ctx, root); err != nil {
 		return nil, err
