@@ -27,7 +27,7 @@ type Requirement struct {
 	Place      Place                    `json:"place"`               // of the entry of required_providers, or of the first block that uses the provider
 
 	Name    string   `json:"name"`                            // local name
-	Aliases []string `json:"configuration_aliases,omitempty"` // each NAME.ALIAS; empty unless the contents are read, see [Contents]
+	Aliases []string `json:"configuration_aliases,omitempty"` // each NAME.ALIAS, or NAME; empty unless the contents are read, see [Contents]
 }
 
 // configuration is the part of a module's files that matters here.
@@ -53,8 +53,9 @@ type configuration struct {
 
 	dir       *Dir
 	budget    *budget
-	lists     bool // the contents
-	overrides bool // reads an override file now
+	lists     bool   // the contents
+	versioned string // the last file with a required_version
+	overrides bool   // reads an override file now
 }
 
 // A use is an entry of required_providers, or a block that uses a provider.
@@ -220,7 +221,7 @@ func hasLongLabel(b *hcl.Block) bool {
 func (c *configuration) file(body hcl.Body, name string) {
 	c.only(body)
 	if c.lists {
-		c.contents(body)
+		c.listOutputs(body)
 	}
 	for _, block := range c.content(body, fileSchema).Blocks {
 		if c.budget.ctx.Err() != nil { // the caller returns it
@@ -275,6 +276,9 @@ func (c *configuration) variable(block *hcl.Block) {
 	if !c.declares(block.DefRange, "variable "+block.Labels[0]) {
 		return
 	}
+	if c.lists {
+		c.declaration(c.variables, block)
+	}
 	a := c.only(block.Body, "type", "default", "description", "sensitive", "nullable", "ephemeral", "deprecated", "const")
 	if t := a["type"]; t != nil {
 		if _, ok := quoted(t.Expr); ok {
@@ -316,6 +320,9 @@ func core(v addrs.Version) addrs.Version {
 // in its own files.
 func (c *configuration) terraform(body hcl.Body, name string) {
 	content := c.content(body, terraformSchema)
+	if a := content.Attributes["required_version"]; a != nil && c.lists {
+		c.listVersion(a)
+	}
 	if c.dir.Terraform || strings.Contains(name, ".tofu") || !c.dir.since("1.12.0") {
 		c.coreVersion(content.Attributes["required_version"])
 	}

@@ -74,32 +74,33 @@ type Resource struct {
 }
 
 var (
-	contentsSchema    = schema("", "terraform", "variable name", "output name")
+	outputsSchema     = schema("", "output name")
 	declarationSchema = schema("type default description deprecated nullable sensitive ephemeral const", "validation")
 )
 
-// contents lists what a file declares and the rest of Read does not need. What is wrong is no problem, because Prepare
-// does not refuse it.
-func (c *configuration) contents(body hcl.Body) {
-	content, _, _ := body.PartialContent(contentsSchema)
-	var versions []string
-	for _, block := range content.Blocks {
-		switch block.Type {
-		case "variable":
-			c.declaration(c.variables, block)
-		case "output":
-			c.declaration(c.outputs, block)
-		default:
-			content, _, _ := block.Body.PartialContent(terraformSchema)
-			if a := content.Attributes["required_version"]; a != nil {
-				versions = append(versions, c.constant(a.Expr))
+// listOutputs reads the outputs of a file. What is wrong with them is no problem: Prepare does not read them.
+func (c *configuration) listOutputs(body hcl.Body) {
+	if body, ok := body.(*hclsyntax.Body); ok { // faster than with a schema
+		for _, block := range body.Blocks {
+			if block.Type == "output" && len(block.Labels) == 1 {
+				c.declaration(c.outputs, block.AsHCLBlock())
 			}
 		}
+		return
 	}
-	if c.overrides && len(versions) > 0 && (c.dir.Terraform || !c.dir.since("1.12.0")) {
+	content, _, _ := body.PartialContent(outputsSchema)
+	for _, block := range content.Blocks {
+		c.declaration(c.outputs, block)
+	}
+}
+
+// listVersion lists a constraint of the CLI. Those of an override file replace the ones before.
+func (c *configuration) listVersion(a *hcl.Attribute) {
+	if c.overrides && a.Range.Filename != c.versioned && (c.dir.Terraform || !c.dir.since("1.12.0")) {
 		c.RequiredVersions = nil
 	}
-	c.RequiredVersions = append(c.RequiredVersions, versions...)
+	c.versioned = a.Range.Filename
+	c.RequiredVersions = append(c.RequiredVersions, c.constant(a.Expr))
 }
 
 // declaration reads a variable or an output. In an override file, it replaces what is set.
@@ -112,42 +113,58 @@ func (c *configuration) declaration(all map[string]*Variable, block *hcl.Block) 
 		v = &Variable{Name: name, Required: true, Nullable: true, Place: place(block.DefRange)}
 		all[name] = v
 	}
-	content, _, _ := block.Body.PartialContent(declarationSchema)
-	for name, a := range content.Attributes {
-		switch name {
-		case "type":
-			v.Type = c.written(a.Expr)
-			if text, ok := quoted(a.Expr); ok {
-				v.Type = text
-			}
-		case "default":
-			if v.Default, v.Required = "", false; size(a.Expr) <= maxText {
-				v.Default = c.written(a.Expr)
-			}
-		case "description":
-			if text := c.constant(a.Expr); text != "" || block.Type == "variable" {
-				v.Description = text
-			}
-		case "deprecated":
-			if !c.overrides || !c.dir.Terraform {
-				v.Deprecated = cmp.Or(c.constant(a.Expr), v.Deprecated)
-			}
-		case "nullable":
-			v.Nullable = c.flag(a.Expr)
-		case "sensitive":
-			v.Sensitive = c.flag(a.Expr)
-		case "ephemeral":
-			v.Ephemeral = c.flag(a.Expr)
-		case "const":
-			v.Const = c.flag(a.Expr)
+	blocks := 0
+	if body, ok := block.Body.(*hclsyntax.Body); ok { // faster than with a schema
+		for name, a := range body.Attributes {
+			c.argument(v, block.Type, name, a.Expr)
 		}
+		for _, b := range body.Blocks {
+			if b.Type == "validation" {
+				blocks++
+			}
+		}
+	} else {
+		content, _, _ := block.Body.PartialContent(declarationSchema)
+		for name, a := range content.Attributes {
+			c.argument(v, block.Type, name, a.Expr)
+		}
+		blocks = len(content.Blocks)
 	}
 	if !c.overrides { // whose blocks the CLI ignores
-		v.Validations = len(content.Blocks)
+		v.Validations = blocks
 	}
 }
 
-func size(e hcl.Expression) int { return e.Range().End.Byte - e.Range().Start.Byte }
+// argument reads an argument of a variable or an output.
+func (c *configuration) argument(v *Variable, block, name string, e hcl.Expression) {
+	switch name {
+	case "type":
+		v.Type = c.written(e)
+		if text, ok := quoted(e); ok {
+			v.Type = text
+		}
+	case "default":
+		if v.Default, v.Required = "", false; e.Range().End.Byte-e.Range().Start.Byte <= maxText {
+			v.Default = c.written(e)
+		}
+	case "description":
+		if text := c.constant(e); text != "" || block == "variable" {
+			v.Description = text
+		}
+	case "deprecated":
+		if !c.overrides || !c.dir.Terraform {
+			v.Deprecated = cmp.Or(c.constant(e), v.Deprecated)
+		}
+	case "nullable":
+		v.Nullable = c.flag(e)
+	case "sensitive":
+		v.Sensitive = c.flag(e)
+	case "ephemeral":
+		v.Ephemeral = c.flag(e)
+	case "const":
+		v.Const = c.flag(e)
+	}
+}
 
 // written returns the text of an expression in the file that is read.
 func (c *configuration) written(e hcl.Expression) string {
@@ -193,7 +210,7 @@ func joined(t *hclsyntax.TemplateExpr) (string, bool) {
 func (c *configuration) aliases(e hcl.Expression) (aliases []string) {
 	if list, diags := hcl.ExprList(e); c.lists && !diags.HasErrors() {
 		for _, e := range list {
-			if names, err := c.steps(e); err == nil && len(names) == 2 {
+			if names, err := c.steps(e); err == nil && (len(names) == 1 || len(names) == 2) {
 				aliases = append(aliases, strings.Join(names, "."))
 			}
 		}

@@ -304,6 +304,7 @@ func FuzzRead(f *testing.F) {
 		"module m {\nsource = \"${[for a in b : a]}\"\nproviders = { a = b }\n}", "locals {\n  a = try(convert([1, {}][*].x, list(object({ a = optional(any, 1) }))), {for a in range(9) : a => a...})\n}",
 		"resource \"a_b\" \"c\" {\n  provider = null.a[\"k\"]\n}\nimport {\n  to = module.m[x].a_b.c\n  id = 1\n}\naction \"a_b\" \"c\" {}\ncheck \"a\" {\n  data \"b\" \"c\" {}\n}\n",
 		"terraform {\n  required_version = \">= 1\"\n  required_providers {\n    a = 1.5\n    b = { source = \"x/${\"y\"}\", version = \"~> 1.0\", configuration_aliases = [b.c] }\n  }\n}\n",
+		"variable \"b\" {\n  description = <<E\na\nE\n  sensitive = (!false)\n  deprecated = \"${1}\"\n  default = [\n  1]\n  validation {}\n}\noutput \"c\" {\n  type = \"a\"\n  description = x.y\n}\noutput a b {}\n",
 	} {
 		for kind := range kinds {
 			f.Add(text, byte(kind))
@@ -320,7 +321,7 @@ func FuzzReadJSON(f *testing.F) {
 		`{"variable":{"b":{"default":["${x}"],"type":"list(object({a=optional(any)}))"}},"locals":[{"a":["${var.b[0]}",{"k${1}":"'{"}]}]}`,
 		`{"resource":{"a_b":{"c":[{"provider":"null.a[\"k\"]"}]}},"import":{"to":"module.m[0].a_b.c"},"provider":[{"a":{"alias":"b","version":"1"}}]}`,
 		`{"terraform":[{"required_providers":{"a":{"source":"x/y","version":"1"},"b":1.5},"required_version":">= 1"}],"module":{"m":{"source":"${true ? \"./m\" : \"git@example.com:o/m.git\"}"}}}`,
-		`{"module":{"m":{"source":"\\${((("}},"variable":{"b":{"type":"((("}}}`, `[{"module":{"m":{"source":"#${"}}}]`, `{"module":null,"locals":{"a":"%{for x in [1]}${x}%{endfor}"}}`,
+		`{"variable":{"b":{"description":"\u0600","type":{"a":[1]},"sensitive":1,"default":"\""}},"output":[{"c":{"description":null}}],"terraform":{"required_providers":{"a":{"configuration_aliases":["a.b","(",1]}}}}`, `{"module":{"m":{"source":"\\${((("}},"variable":{"b":{"type":"((("}}}`, `[{"module":{"m":{"source":"#${"}}}]`, `{"module":null,"locals":{"a":"%{for x in [1]}${x}%{endfor}"}}`,
 	} {
 		for kind := range kinds {
 			f.Add(text, byte(kind))

@@ -1,6 +1,7 @@
 package workdir
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -237,7 +238,9 @@ func (f files) read(name string, max int64) ([]byte, error) {
 	if info.Size() == 0 { // such as /proc/kmsg, which waits for more; other files have no deadlines, or do not wait
 		_ = file.SetReadDeadline(time.Now().Add(time.Second))
 	}
-	return io.ReadAll(io.LimitReader(file, max+1))
+	text := bytes.NewBuffer(make([]byte, 0, min(info.Size(), max)+bytes.MinRead))
+	_, err = text.ReadFrom(io.LimitReader(file, max+1))
+	return text.Bytes(), err
 }
 
 // The limits of links: of those in one path, and of the work for all paths, which is about their bytes.
