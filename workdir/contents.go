@@ -8,16 +8,15 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tofureg/tofureg/addrs"
 )
 
 // Contents are what a module declares beside its calls and requirements. [Dir.Read], [Dir.Evaluate] and [Dir.ReadTree]
-// list them; after other methods they are empty. Override files are merged as the CLI does. Nothing is evaluated: an
-// argument that should be constant and is not has its text as written, and an invalid block is left out. Texts are those
-// of the module's author, and may have any characters.
+// list them; after other methods they are empty. Override files are merged as the CLI does. An argument that must be
+// constant and is not has its text as written. What only these lists need causes no [Problems]: an output that the CLI
+// refuses is left out. Texts may have any characters.
 type Contents struct {
 	// RequiredVersions are the constraints of required_version, in the order of files and lines.
 	RequiredVersions []string `json:"required_versions,omitempty"`
@@ -155,14 +154,9 @@ func (c *configuration) argument(v *Variable, block, name string, e hcl.Expressi
 		if !c.overrides || !c.dir.Terraform {
 			v.Deprecated = cmp.Or(c.constant(e), v.Deprecated)
 		}
-	case "nullable":
-		v.Nullable = c.flag(e)
-	case "sensitive":
-		v.Sensitive = c.flag(e)
-	case "ephemeral":
-		v.Ephemeral = c.flag(e)
-	case "const":
-		v.Const = c.flag(e)
+	case "nullable", "sensitive", "ephemeral", "const":
+		text, flags := c.constant(e), map[string]*bool{"nullable": &v.Nullable, "sensitive": &v.Sensitive, "ephemeral": &v.Ephemeral, "const": &v.Const}
+		*flags[name] = text == "true" || text == "1"
 	}
 }
 
@@ -173,50 +167,48 @@ func (c *configuration) written(e hcl.Expression) string {
 
 // constant returns the text of a constant string, number or bool, and of another expression what is written.
 func (c *configuration) constant(e hcl.Expression) string {
-	if t, ok := e.(*hclsyntax.TemplateExpr); ok {
-		if text, ok := joined(t); ok {
-			return text
-		}
-	} else if text, ok := quoted(e); ok { // of JSON
-		return text
+	text, ok := joined(e)
+	if !ok {
+		text, ok = quoted(e) // of JSON
 	}
-	if _, ok := e.(*hclsyntax.LiteralValueExpr); !ok && !json.IsJSONExpression(e) {
-		if text, err := c.constantText(e, false); err == nil {
-			return text
+	if !ok {
+		var err error
+		if text, err = c.constantText(e, false); err != nil {
+			return c.written(e)
 		}
 	}
-	return c.written(e)
-}
-
-func (c *configuration) flag(e hcl.Expression) bool {
-	text := c.constant(e)
-	return text == "true" || text == "1"
+	return text
 }
 
 // joined returns the text of a template without expressions, which may be long: a heredoc has a part for each line.
-func joined(t *hclsyntax.TemplateExpr) (string, bool) {
+func joined(e hcl.Expression) (string, bool) {
 	var text strings.Builder
-	for _, part := range t.Parts {
-		l, ok := part.(*hclsyntax.LiteralValueExpr)
-		if !ok || l.Val.Type() != cty.String {
-			return "", false
+	t, ok := e.(*hclsyntax.TemplateExpr)
+	for i := 0; ok && i < len(t.Parts); i++ {
+		l, literal := t.Parts[i].(*hclsyntax.LiteralValueExpr)
+		if ok = literal && l.Val.Type() == cty.String; ok {
+			text.WriteString(l.Val.AsString())
 		}
-		text.WriteString(l.Val.AsString())
 	}
-	return text.String(), true
+	return text.String(), ok
 }
 
 // aliases reads configuration_aliases.
 func (c *configuration) aliases(e hcl.Expression) (aliases []string) {
-	if list, diags := hcl.ExprList(e); c.lists && !diags.HasErrors() {
-		for _, e := range list {
-			if names, err := c.steps(e); err == nil && (len(names) == 1 || len(names) == 2) {
-				aliases = append(aliases, strings.Join(names, "."))
-			}
+	if !c.lists {
+		return nil
+	}
+	list, _ := hcl.ExprList(e)
+	for _, e := range list {
+		if names, err := c.steps(e); err == nil && (len(names) == 1 || len(names) == 2) {
+			aliases = append(aliases, strings.Join(names, "."))
 		}
 	}
 	return aliases
 }
+
+// modes are the modes of resources by type of block.
+var modes = map[string]string{"resource": "managed", "data": "data", "ephemeral": "ephemeral", "action": "action"}
 
 // sorted sorts what all files declare. Addresses are by local name.
 func (c *configuration) sorted(addresses map[string]addrs.Provider) {
@@ -234,7 +226,7 @@ func (c *configuration) sorted(addresses map[string]addrs.Provider) {
 			c.ProviderConfigs = append(c.ProviderConfigs, ProviderConfig{u.name, alias, addresses[u.name], at})
 			continue
 		}
-		mode, _, _ := strings.Cut(strings.Replace(key, "resource", "managed", 1), " ")
-		c.Resources = append(c.Resources, Resource{mode, u.labels[0], u.labels[1], cmp.Or(u.explicit, u.name), addresses[u.name], at})
+		block, _, _ := strings.Cut(key, " ")
+		c.Resources = append(c.Resources, Resource{modes[block], u.labels[0], u.labels[1], cmp.Or(u.explicit, u.name), addresses[u.name], at})
 	}
 }

@@ -6,8 +6,8 @@
 //	dir := workdir.New(config, "path/to/configuration")
 //	result, err := dir.Prepare(ctx)
 //
-// [Dir.Plan] returns what Prepare would do. [Dir.Read] returns the module blocks and the required providers of one
-// directory, and the [Problems] beside them; it installs and evaluates nothing. [Dir.Evaluate] evaluates the sources
+// [Dir.Plan] returns what Prepare would do. [Dir.Read] returns the module blocks, the required providers and the
+// [Contents] of one directory, and the [Problems] beside them; it installs and evaluates nothing. [Dir.Evaluate] evaluates the sources
 // too, and [Dir.ReadTree] reads the modules as far as they are local or installed. State, backends and workspaces are not touched.
 //
 // # Configurations

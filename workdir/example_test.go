@@ -88,7 +88,7 @@ func ExampleDir_Prepare_progress() {
 	// installed, 2 packages, 100 %
 }
 
-// List what a directory requires, and install nothing.
+// List what a directory requires and declares, and install nothing.
 func ExampleDir_Read() {
 	list := func(ctx context.Context, path string) error {
 		m, err := (&workdir.Dir{Path: path}).Read(ctx)
@@ -100,6 +100,12 @@ func ExampleDir_Read() {
 		}
 		for _, r := range m.Providers {
 			fmt.Println(r.Place, r.Provider, r.Constraint)
+		}
+		for _, v := range m.Variables {
+			fmt.Println(v.Place, v.Name, v.Type, v.Default)
+		}
+		for _, r := range m.Resources {
+			fmt.Println(r.Place, r.Type, r.Name, r.Provider)
 		}
 		return err
 	}
