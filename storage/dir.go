@@ -284,7 +284,7 @@ func (d *Dir) Delete(ctx context.Context, name string) error {
 	defer lock.Release()
 	info, err := root.Lstat(file)
 	if isMissing(err) || err == nil && info.IsDir() {
-		return nil // there is no file of this name
+		return nil // without a file of this name
 	}
 	if err == nil {
 		err = root.Remove(file)

@@ -133,7 +133,7 @@ func isExponent(text []byte) bool {
 	return e > 0 && text[e]|0x20 == 'e' && (text[e-1] == '.' || '0' <= text[e-1] && text[e-1] <= '9')
 }
 
-// symbol counts a byte that is no letter or digit.
+// symbol counts a byte other than a letter or digit.
 func (n *census) symbol(c byte, twice, equals bool) {
 	switch c {
 	case '\n':

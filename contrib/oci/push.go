@@ -191,7 +191,7 @@ func (c *Client) PushModule(ctx context.Context, to *module.Location, src module
 	if err != nil {
 		return nil, err
 	}
-	const asDirectory = "/." // a pipe is no directory
+	const asDirectory = "/." // opening a pipe fails
 	files := os.DirFS(r.Dir + asDirectory)
 	w := zip.NewWriter(f)
 	if err := cmp.Or(w.AddFS(files), w.Close(), f.Close()); err != nil {
@@ -246,7 +246,7 @@ func pack(ctx context.Context, repo *remote.Repository, artifact string, layer o
 type tagState struct {
 	desc ocispec.Descriptor
 	etag string
-	none bool // there is no tag
+	none bool // without a tag
 }
 
 // tagKey stores a *tagState in the context of requests for a tag.

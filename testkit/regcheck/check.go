@@ -168,7 +168,7 @@ type examiner struct {
 	module   checkedModule
 	mirror   checkedMirror
 
-	mirrorAlone bool // there is no registry
+	mirrorAlone bool // without a registry
 }
 
 // run makes a check if the checks that it needs have succeeded.
