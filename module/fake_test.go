@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
 	"io"
 	"io/fs"
 	"maps"
@@ -16,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tofureg/tofureg/failure"
 
 	"github.com/ulikunitz/xz"
 

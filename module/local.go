@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
-	"github.com/tofureg/tofureg/progress"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/progress"
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/flight"

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/tofureg/tofureg/failure"
 	"io"
 	"net/url"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"unicode"
+
+	"github.com/tofureg/tofureg/failure"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"

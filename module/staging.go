@@ -16,6 +16,7 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/internal/stamp"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -38,8 +39,8 @@ type staging struct {
 // newStaging creates the staging directory for the target dir, and missing directories above it. It
 // fails if it cannot, unless the package is there already, or if the target is occupied.
 func newStaging(ctx context.Context, dir string, want checksum.Hash, o Options, xz *semaphore.Weighted) (*staging, error) {
-	if scheme := want.Scheme(); !want.IsZero() && scheme != checksum.SchemeH1 && (scheme != checksum.SchemeL1 || !o.KeepLinks) {
-		return nil, fmt.Errorf("Request.H1 has scheme %s, want %s", scheme, checksum.SchemeH1)
+	if of := want.Scheme(); !want.IsZero() && of != checksum.SchemeH1 && (of != scheme.L1 || !o.KeepLinks) {
+		return nil, fmt.Errorf("Request.H1 has scheme %s, want %s", of, checksum.SchemeH1)
 	}
 	target, err := cleanTarget(dir)
 	if err != nil {

@@ -4,13 +4,15 @@ package module_test
 
 import (
 	"errors"
-	"github.com/tofureg/tofureg/failure"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/failure"
+
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/internal/testing/disktest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
@@ -134,7 +136,7 @@ func TestKeepLinks(t *testing.T) {
 					left++
 				}
 			}
-			if want := map[bool]string{true: checksum.SchemeL1, false: checksum.SchemeH1}[left > 0]; report.H1.Scheme() != want {
+			if want := map[bool]string{true: scheme.L1, false: checksum.SchemeH1}[left > 0]; report.H1.Scheme() != want {
 				t.Errorf("hash %s, want one of scheme %s", report.H1, want)
 			}
 			again, err := module.Download(t.Context(), nil, module.Request{Location: loc, Dir: dir, H1: report.H1}, o)

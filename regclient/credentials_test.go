@@ -17,11 +17,11 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/testkit/regtest"
-	"github.com/tofureg/tofureg/verify"
 )
 
 const secret = "s3cr3t-t0ken"
@@ -281,7 +281,7 @@ func TestNotShared(t *testing.T) {
 		}
 
 		pkg.SignatureURL = pkg.SumsURL
-		reg.AddFault(regtest.Fault{Kind: regtest.Sums, PadTo: verify.MaxSignature + 1})
+		reg.AddFault(regtest.Fault{Kind: regtest.Sums, PadTo: scheme.MaxSignature + 1})
 		if _, err := c.Evidence(t.Context(), pkg); !errors.Is(err, failure.ErrTooLarge) || reg.Count(regtest.Sums) != 4 {
 			t.Errorf("%v after %d requests in all", err, reg.Count(regtest.Sums))
 		}

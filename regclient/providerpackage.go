@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/jsondoc"
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/provider"
@@ -267,8 +268,8 @@ func (c *Client) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 	}
 	ev := pkg.Evidence()
 	var wg sync.WaitGroup
-	wg.Go(func() { ev.Signature = fetch("the signature", pkg.SignatureURL, verify.MaxSignature) })
-	ev.Sums = fetch("the checksums", pkg.SumsURL, verify.MaxSums)
+	wg.Go(func() { ev.Signature = fetch("the signature", pkg.SignatureURL, scheme.MaxSignature) })
+	ev.Sums = fetch("the checksums", pkg.SumsURL, scheme.MaxSums)
 	wg.Wait()
 	if first != nil {
 		return verify.Evidence{}, first

@@ -22,6 +22,7 @@ import (
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -618,7 +619,7 @@ func TestCostOfDocuments(t *testing.T) {
 	t.Parallel()
 	e := entity(t, "signer", cfg)
 	e.Subkeys = nil
-	large := make([]byte, verify.MaxSums)
+	large := make([]byte, scheme.MaxSums)
 	sig := bytes.Repeat(sign(t, large, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01")), 9)
 	keys := []verify.Key{public(t, e), public(t, e), public(t, e), public(t, e)}
 	wantSignature(t, "27 signatures of a MiB", large, sig, keys[:3], today, nil)

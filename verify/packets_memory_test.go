@@ -11,6 +11,7 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -26,14 +27,14 @@ func TestPacketsMemory(t *testing.T) {
 	var longest time.Duration
 	try := func(name string, p []byte) {
 		t.Helper()
-		key, as := filled(p, whole), p[:min(len(p), verify.MaxSignature)]
+		key, as := filled(p, whole), p[:min(len(p), scheme.MaxSignature)]
 		for _, call := range []struct {
 			name string
 			f    func()
 		}{
 			{"Info", func() { _, _ = key.Info() }},
 			{"CheckSignature", func() {
-				_, _ = verify.CheckSignature(doc, bytes.Repeat(as, min(16, verify.MaxSignature/len(as))), keys, today)
+				_, _ = verify.CheckSignature(doc, bytes.Repeat(as, min(16, scheme.MaxSignature/len(as))), keys, today)
 			}},
 		} {
 			used, took := allocated(call.f)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/scheme"
 )
 
 // A Signature is a verified signature and the key that made it.
@@ -56,7 +57,7 @@ func (s *Signature) String() string {
 //   - [ErrWeak] for RSA keys under 2,047 bits, DSA keys, and SHA-224, SHA-1 or weaker, but not
 //     for SHA-1 in self-signatures
 //   - [ErrUnknownKey] if no key matches, together with [ErrBadKey] if one cannot be read
-//   - [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond [MaxSums], [MaxSignature], 16
+//   - [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond a document of 1 MiB, a signature of 64 KiB, 16
 //     signatures, 100 keys of 1 MiB, 1,000 OpenPGP keys in them, keys of 8,192 bits, 24 MiB of
 //     memory to read all these, or 500 verifications, also of self-signatures; slow algorithms
 //     count up to 40 times
@@ -95,10 +96,10 @@ type signatureCheck struct {
 // revoked in any copy.
 func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
 	switch {
-	case len(doc) > MaxSums:
-		return nil, fmt.Errorf("signed document %w: %d bytes, %d are allowed", failure.ErrTooLarge, len(doc), MaxSums)
-	case len(sig) > MaxSignature:
-		return nil, fmt.Errorf("signature %w: %d bytes, %d are allowed", failure.ErrTooLarge, len(sig), MaxSignature)
+	case len(doc) > scheme.MaxSums:
+		return nil, fmt.Errorf("signed document %w: %d bytes, %d are allowed", failure.ErrTooLarge, len(doc), scheme.MaxSums)
+	case len(sig) > scheme.MaxSignature:
+		return nil, fmt.Errorf("signature %w: %d bytes, %d are allowed", failure.ErrTooLarge, len(sig), scheme.MaxSignature)
 	}
 	c.budget = newBudget()
 	signatures, err := readSignatures(sig, c.budget)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -307,10 +308,10 @@ func TestCheckSignatureLimits(t *testing.T) {
 		keys     []verify.Key
 		want     error
 	}{
-		{"document", make([]byte, verify.MaxSums), sig, many(1), verify.ErrBadSignature},
-		{"document + 1", make([]byte, verify.MaxSums+1), sig, many(1), failure.ErrTooLarge},
-		{"signature", doc, padded(verify.MaxSignature), many(1), nil},
-		{"signature + 1", doc, padded(verify.MaxSignature + 1), many(1), failure.ErrTooLarge},
+		{"document", make([]byte, scheme.MaxSums), sig, many(1), verify.ErrBadSignature},
+		{"document + 1", make([]byte, scheme.MaxSums+1), sig, many(1), failure.ErrTooLarge},
+		{"signature", doc, padded(scheme.MaxSignature), many(1), nil},
+		{"signature + 1", doc, padded(scheme.MaxSignature + 1), many(1), failure.ErrTooLarge},
 		{"signatures", doc, bytes.Repeat(sig, 16), many(1), nil},
 		{"signatures + 1", doc, bytes.Repeat(sig, 17), many(1), failure.ErrTooLarge},
 		{"keys", doc, sig, many(100), nil},

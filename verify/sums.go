@@ -18,12 +18,6 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// The maximum sizes of documents in bytes.
-const (
-	MaxSums      = 1 << 20  // a SHA256SUMS document
-	MaxSignature = 64 << 10 // a signature
-)
-
 // maxSumsLines is the maximum number of lines of a SHA256SUMS document.
 const maxSumsLines = 10_000
 
@@ -41,10 +35,10 @@ type Sums struct {
 // that a publisher signs, such as commits and mails. Names must be UTF-8 without control characters. An asterisk before
 // a name and a byte order mark before the first line are ignored.
 //
-// The error wraps [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond [MaxSums] bytes or 10,000 lines.
+// The error wraps [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond 1 MiB or 10,000 lines.
 func ParseSums(doc []byte) (*Sums, error) {
-	if len(doc) > MaxSums {
-		return nil, fmt.Errorf("SHA256SUMS: %w: %d bytes, %d are allowed", failure.ErrTooLarge, len(doc), MaxSums)
+	if len(doc) > scheme.MaxSums {
+		return nil, fmt.Errorf("SHA256SUMS: %w: %d bytes, %d are allowed", failure.ErrTooLarge, len(doc), scheme.MaxSums)
 	}
 	s := &Sums{hashes: map[string][]checksum.Hash{}}
 	n := 0

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/internal/testing/casetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/verify"
@@ -87,7 +88,7 @@ func TestParseSumsLimits(t *testing.T) {
 	if _, err := verify.ParseSums(lines(10_001)); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("10,001 lines: error %v, want ErrTooLarge", err)
 	}
-	long := append([]byte(sumA+"  "), bytes.Repeat([]byte("n"), verify.MaxSums-66)...)
+	long := append([]byte(sumA+"  "), bytes.Repeat([]byte("n"), scheme.MaxSums-66)...)
 	if _, err := verify.ParseSums(long); err != nil {
 		t.Errorf("%d bytes: %v", len(long), err)
 	}

@@ -1,10 +1,19 @@
-// Package scheme has the table of the hash schemes over the bytes of an archive.
+// Package scheme has the hash schemes of packages, and the limits of the documents that state hashes.
 package scheme
 
 import (
 	"crypto/sha256"
 	"hash"
 	"slices"
+)
+
+// L1 is the scheme of a directory of a module with symbolic links.
+const L1 = "l1"
+
+// The maximum sizes of documents in bytes.
+const (
+	MaxSums      = 1 << 20  // a SHA256SUMS document
+	MaxSignature = 64 << 10 // a signature
 )
 
 // A Scheme hashes the bytes of an archive. Its hashes are "NAME:" and lower-case hex.

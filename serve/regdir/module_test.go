@@ -19,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/module/lockfile"
@@ -379,7 +380,7 @@ func TestRefusedModule(t *testing.T) {
 	o := module.Options{AllowLocal: true, KeepLinks: true}
 	report := must.Get(r.PublishModule(t.Context(), network, v1, loc, o))(t)
 	again, err := module.Download(t.Context(), r, module.Request{Source: addrs.ModuleSource{Module: network}, Dir: filepath.Join(t.TempDir(), "m"), H1: report.H1}, o)
-	if err != nil || report.H1.Scheme() != checksum.SchemeL1 {
+	if err != nil || report.H1.Scheme() != scheme.L1 {
 		t.Errorf("a module with a link: %v, %v, %v", report, again, err)
 	}
 }

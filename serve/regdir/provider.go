@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/regwire"
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/internal/stored"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -143,10 +144,10 @@ func (rel Release) read(rec *record) (ev verify.Evidence, manifest checksum.Hash
 		}
 	}
 	ev.Keys, ev.MustBeSigned = rec.Keys, true
-	if ev.Sums, err = fsx.ReadRegular(rel.Sums, verify.MaxSums); err != nil {
+	if ev.Sums, err = fsx.ReadRegular(rel.Sums, scheme.MaxSums); err != nil {
 		return ev, manifest, err
 	}
-	if ev.Signature, err = fsx.ReadRegular(rel.Sums+".sig", verify.MaxSignature); err != nil {
+	if ev.Signature, err = fsx.ReadRegular(rel.Sums+".sig", scheme.MaxSignature); err != nil {
 		return ev, manifest, err
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(ev.Signature), []byte("-----BEGIN")) {

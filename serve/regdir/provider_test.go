@@ -14,6 +14,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/serve/internal/mirrortest"
 	"github.com/tofureg/tofureg/serve/regdir"
@@ -149,9 +150,9 @@ func TestRefused(t *testing.T) {
 		"another archive": {edit("terraform-provider-alpha_1.0.0_linux_amd64.zip", func(b []byte) []byte { b[100] ^= 1; return b }), checksum.ErrMismatch, "linux_amd64.zip"},
 		"changed sums":    {edit(sums, func(b []byte) []byte { return append(b, '\n') }), verify.ErrBadSignature, ""},
 		"no sums":         {edit(sums, func([]byte) []byte { return nil }), verify.ErrEmpty, ""},
-		"sums that are too large": {edit(sums, func([]byte) []byte { return make([]byte, verify.MaxSums+1) }),
+		"sums that are too large": {edit(sums, func([]byte) []byte { return make([]byte, scheme.MaxSums+1) }),
 			failure.ErrTooLarge, "more than 1048576 bytes"},
-		"a signature that is too large": {edit(sums+".sig", func([]byte) []byte { return make([]byte, verify.MaxSignature+1) }),
+		"a signature that is too large": {edit(sums+".sig", func([]byte) []byte { return make([]byte, scheme.MaxSignature+1) }),
 			failure.ErrTooLarge, "more than 65536 bytes"},
 		"an armored signature": {edit(sums+".sig", func([]byte) []byte { return []byte("-----BEGIN PGP SIGNATURE-----\n") }), nil, "--armor"},
 		"a manifest that is too large": {edit("terraform-registry-manifest.json", func([]byte) []byte { return make([]byte, 64<<10+1) }),

@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -88,7 +89,7 @@ func (r *Registry) releaseIn(dir, namespace, base, name string, regular map[stri
 		return rel, nil, err
 	}
 	rel.Sums = filepath.Join(dir, name)
-	data, err := fsx.ReadRegular(rel.Sums, verify.MaxSums)
+	data, err := fsx.ReadRegular(rel.Sums, scheme.MaxSums)
 	if err != nil {
 		return rel, nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/serve/internal/mirrortest"
 	"github.com/tofureg/tofureg/verify"
@@ -72,7 +73,7 @@ func long(n int) string { return strings.Repeat("a", n) }
 // TestLimits checks files at their limits and beyond them.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	for name, limit := range map[string]int64{"sums": verify.MaxSums, "signature": verify.MaxSignature, "archive": 8 << 30} {
+	for name, limit := range map[string]int64{"sums": scheme.MaxSums, "signature": scheme.MaxSignature, "archive": 8 << 30} {
 		for _, size := range []int64{limit, limit + 1} {
 			rel := dist(t, "1.0.0", 0, "linux_amd64")
 			path := map[string]string{"sums": rel.Sums, "signature": rel.Sums + ".sig", "archive": filepath.Join(filepath.Dir(rel.Sums), "terraform-provider-alpha_1.0.0_linux_amd64.zip")}[name]

@@ -21,6 +21,7 @@ import (
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/internal/regwire"
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -130,7 +131,7 @@ func (e *examiner) sums() error {
 		return nil
 	}
 	var err error
-	if p.sums, err = e.file(p.sumsURL, verify.MaxSums); err != nil {
+	if p.sums, err = e.file(p.sumsURL, scheme.MaxSums); err != nil {
 		return err
 	}
 	sums, err := verify.ParseSums(p.sums)
@@ -155,7 +156,7 @@ func (e *examiner) signature() error {
 	if e.insecure("shasums_url", p.sumsURL) || e.insecure("shasums_signature_url", p.signature) {
 		return nil
 	}
-	sig, err := e.file(p.signature, verify.MaxSignature)
+	sig, err := e.file(p.signature, scheme.MaxSignature)
 	if err != nil {
 		return err
 	}

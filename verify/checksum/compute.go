@@ -173,7 +173,7 @@ func L1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	}
 	h, err := h1Sum(maps.All(sums))
 	if linked && err == nil {
-		h.s = SchemeL1 + strings.TrimPrefix(h.s, SchemeH1)
+		h.s = scheme.L1 + strings.TrimPrefix(h.s, SchemeH1)
 	}
 	return h, err
 }

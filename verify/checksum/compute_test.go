@@ -19,6 +19,7 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/hashlist"
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/internal/testing/archivetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -207,7 +208,7 @@ func TestL1Dir(t *testing.T) {
 		"a file":         {"a": file, "b": {Data: []byte("a")}},
 	} {
 		h, err := checksum.L1Dir(t.Context(), fsys)
-		if want := map[bool]string{true: checksum.SchemeH1, false: checksum.SchemeL1}[name == "a file"]; err != nil || h.Scheme() != want {
+		if want := map[bool]string{true: checksum.SchemeH1, false: scheme.L1}[name == "a file"]; err != nil || h.Scheme() != want {
 			t.Errorf("%s: %v, %v; want scheme %s", name, h, err, want)
 		}
 		if again, err := checksum.ParseHash(h.String()); err != nil || again != h {

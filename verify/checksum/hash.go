@@ -14,7 +14,6 @@ import (
 const (
 	SchemeZH = "zh" // SHA-256 of the archive, 64 lower-case hex digits
 	SchemeH1 = "h1" // SHA-256 of names and contents, Base64
-	SchemeL1 = "l1" // of modules only; see [L1Dir]
 )
 
 // maxHashLen is the maximum length of a hash in bytes, for all schemes.
@@ -48,7 +47,7 @@ func ParseHash(s string) (Hash, error) {
 		}
 		return Hash{name + ":" + strings.ToLower(value)}, nil
 	}
-	if name == SchemeH1 || name == SchemeL1 {
+	if name == SchemeH1 || name == scheme.L1 {
 		sum, err := base64.StdEncoding.Strict().DecodeString(value)
 		if err != nil || len(sum) != 32 {
 			return invalid(errors.New(name + ": want 32 bytes in padded Base64"))

@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/scheme"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
@@ -77,7 +78,7 @@ func TestHostilePackets(t *testing.T) {
 			}})
 		},
 		"signature": func(w *world) {
-			w.reg.AddFault(regtest.Fault{Kind: regtest.Signature, Raw: nestedSignature(verify.MaxSignature - 6)})
+			w.reg.AddFault(regtest.Fault{Kind: regtest.Signature, Raw: nestedSignature(scheme.MaxSignature - 6)})
 		},
 	} {
 		for name, run := range map[string]func(ctx context.Context, w *world, dir string) error{
