@@ -32,14 +32,15 @@ import (
 //
 // A package is found without a request by a full commit of git, by a SHA-256 or SHA-512 in [Location.Checksum], by
 // [Location.Digest], or by Request.H1 if a package with this hash came from the same URL, apart from its parameters. For
-// another ref, git is asked for its commit. Other packages are not cached: those of a [Fetcher] or with an MD5 or SHA-1
-// checksum, pages, directories, and commits to which git applies a filter of the user.
+// another ref, git is asked for its commit. An archive is requested, but not received if the answer has a strong ETag for
+// which it is there, if it was stored within MaxAge or has the hash. Other packages are not cached: those of a [Fetcher] or
+// with an MD5 or SHA-1 checksum, pages, directories, and commits to which git applies a filter of the user.
 type Cache struct {
 	// Path is the directory. It is created. It must belong to the user with mode 0700, where the system has modes.
 	// If it cannot be used, packages are fetched.
 	Path string
 
-	// MaxAge is how long the commit of a branch or tag is believed without asking. If zero, git is asked each time.
+	// MaxAge is how long the commit of a branch or tag, or a strong ETag, is believed. If zero, it is not.
 	MaxAge time.Duration
 
 	mu   sync.Mutex
@@ -159,8 +160,8 @@ func (c *Cache) fetch(ctx context.Context, loc *Location, s *staging, get func()
 		}
 	}
 	got, err := get()
-	if err == nil && got != nil {
-		exact, byHash = s.cacheKeys(loc, got.commit, got.h1) // a branch may have moved since git was asked
+	if err == nil && got != nil && !got.cached {
+		exact, byHash = s.cacheKeys(loc, got.commit+got.tag, got.h1) // a branch may have moved since git was asked
 		if got.filtered {
 			exact = ""
 		}
@@ -190,11 +191,11 @@ func (c *Cache) begin(key string) (running chan struct{}, done func()) {
 	}
 }
 
-// cacheKeys returns the key of what is always the same at loc, with this commit for git, and the key of what has a hash
-// there. A key is empty if there is none, or if the options do not permit loc.
+// cacheKeys returns the key of what is always the same at loc, with this commit of git or ETag, and the key of what has a
+// hash there. A key is empty if there is none, or if the options do not permit loc.
 func (s *staging) cacheKeys(loc *Location, commit string, h checksum.Hash) (exact, byHash string) {
 	u, err := loc.parsedURL()
-	if err != nil || loc.Kind == KindLocal || loc.MayBePage() && loc.Checksum == "" {
+	if err != nil || loc.Kind == KindLocal || loc.MayBePage() && loc.Checksum == "" && commit == "" {
 		return "", ""
 	}
 	u.User = nil
@@ -202,8 +203,10 @@ func (s *staging) cacheKeys(loc *Location, commit string, h checksum.Hash) (exac
 	pinned := algorithm == "sha256" || algorithm == "sha512"
 	var method, id string
 	switch g := s.o.Git; {
-	case loc.Kind == KindHTTP:
+	case loc.Kind == KindHTTP && pinned:
 		method, id = "archive", loc.Checksum
+	case loc.Kind == KindHTTP:
+		method, id, pinned = "archive", u.String()+" "+commit, commit != ""
 	case loc.Kind == KindGit && g != nil:
 		if g.check(u) != nil {
 			return "", ""
@@ -233,16 +236,34 @@ func (s *staging) cacheKeys(loc *Location, commit string, h checksum.Hash) (exac
 // commit returns the commit of a branch or tag, or "" if git does not say.
 func (c *Cache) commit(ctx context.Context, root *os.Root, loc *Location, s *staging) string {
 	key := fmt.Sprintf("ref\n%s\n%q", loc.URL, loc.Ref)
-	if commit, seen := readKey(root, keyFile(key)); commit != "" && c.MaxAge > 0 {
-		if age := time.Since(seen); age >= 0 && age < c.MaxAge {
-			return commit
-		}
+	if commit, seen := readKey(root, keyFile(key)); commit != "" && c.believes(seen) {
+		return commit
 	}
 	commit := s.o.Git.commitOf(ctx, loc, s)
 	if commit != "" && c.MaxAge > 0 {
 		_ = putKey(root, key, commit)
 	}
 	return commit
+}
+
+// believes reports whether what was seen at a time holds without asking.
+func (c *Cache) believes(seen time.Time) bool {
+	age := time.Since(seen)
+	return age >= 0 && age < c.MaxAge
+}
+
+// tagged returns a copy of the archive that loc had with this ETag within MaxAge, or that has the wanted hash, or nil.
+func (c *Cache) tagged(ctx context.Context, loc *Location, tag string, s *staging) *unpacked {
+	root, err := c.open()
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	key, _ := s.cacheKeys(loc, tag, checksum.Hash{})
+	if _, seen := readKey(root, keyFile(key)); s.want.IsZero() && !c.believes(seen) {
+		return nil
+	}
+	return find(ctx, root, key, s)
 }
 
 // find returns a copy of the package of a key, or nil. A damaged package is replaced when it has been fetched.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -121,6 +122,73 @@ func TestCacheOfArchives(t *testing.T) {
 		}
 	}
 }
+
+// TestCacheOfTags: the body of an archive with the strong ETag of before is not received, within MaxAge or if it has the
+// hash.
+func TestCacheOfTags(t *testing.T) {
+	t.Parallel()
+	archive, other := example.zip(t), earlier.zip(t)
+	for name, test := range map[string]struct {
+		first, second, url string
+		age                time.Duration
+		hash, cached       bool
+	}{
+		"same":              {`"a"`, `"a"`, archiveURL, time.Hour, false, true},
+		"another":           {`"a"`, `"b"`, archiveURL, time.Hour, false, false},
+		"weak":              {`W/"a"`, `W/"a"`, archiveURL, time.Hour, false, false},
+		"none":              {"", "", archiveURL, time.Hour, false, false},
+		"another URL":       {`"a"`, `"a"`, archiveURL + "/2", time.Hour, false, false},
+		"without MaxAge":    {`"a"`, `"a"`, archiveURL, 0, false, false},
+		"with a hash":       {`"a"`, `"a"`, archiveURL, 0, true, true},
+		"old":               {`"a"`, `"a"`, archiveURL, time.Nanosecond, false, false},
+		"with a wrong hash": {`"a"`, `"a"`, archiveURL, time.Hour, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := module.Options{Cache: &module.Cache{Path: cacheIn(t).Path, MaxAge: test.age}}
+			src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
+				b := body(archive)
+				b.ETag = test.first
+				return b, nil
+			}}}
+			if name == "with a wrong hash" { // the cache has another package with the tag
+				src.open[archiveURL] = func() (*module.Body, error) {
+					b := body(other)
+					b.ETag = test.first
+					return b, nil
+				}
+				wantPackage(t, src, archiveURL, o, earlier)
+			} else {
+				wantPackage(t, src, archiveURL, o, example)
+			}
+			read := false
+			src.open[test.url] = func() (*module.Body, error) {
+				b := body(archive)
+				b.ETag, b.ReadCloser = test.second, io.NopCloser(readerFunc(func(p []byte) (int, error) {
+					read = true
+					return 0, io.ErrUnexpectedEOF
+				}))
+				if !test.cached {
+					b.ReadCloser = body(archive).ReadCloser
+				}
+				return b, nil
+			}
+			request := module.Request{Location: at(t, test.url), Dir: target(t)}
+			if test.hash {
+				request.H1 = h1(t, example)
+			}
+			report, err := module.Download(t.Context(), src, request, o)
+			if err != nil || report.Cached != test.cached || read || src.bodies != 0 {
+				t.Errorf("Download = %+v, %v, body read: %t, %d not closed; want cached %t", report, err, read, src.bodies, test.cached)
+			}
+			wantTree(t, request.Dir, example)
+		})
+	}
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // one returns the path of the only file in a directory.
 func one(t testing.TB, dir string) string {

@@ -43,6 +43,9 @@ type Body struct {
 	// Resumes, if not nil, returns how often the transfer was resumed, also during a Read.
 	Resumes func() int
 
+	// ETag is the header of this name, for [Options.Cache]; may be empty.
+	ETag string
+
 	// Next is the header X-Terraform-Get, which replaces the body. It is ignored unless [Location.MayBePage].
 	Next string
 }

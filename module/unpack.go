@@ -31,6 +31,7 @@ type unpacked struct {
 	h1       checksum.Hash
 	size     int64    // of the archive
 	commit   string   // from a git repository
+	tag      string   // a strong ETag of the archive
 	skipped  []string // at most maxSkipped omitted names
 	reused   bool
 	cached   bool      // it is a copy from Options.Cache
@@ -63,7 +64,18 @@ func receive(ctx context.Context, src Opener, loc *Location, s *staging, meter *
 	if loc.MayBePage() && body.Next != "" {
 		return nil, body.Next, nil
 	}
-	return unpackBody(ctx, loc, body, s, meter)
+	tag := ""
+	if c := s.o.Cache; c != nil && s.part != nil && strings.HasPrefix(body.ETag, `"`) { // a strong one
+		tag = body.ETag
+		if got := c.tagged(ctx, loc, tag, s); got != nil {
+			return got, "", nil
+		}
+	}
+	got, next, err := unpackBody(ctx, loc, body, s, meter)
+	if got != nil {
+		got.tag = tag
+	}
+	return got, next, err
 }
 
 // unpackBody unpacks the archive in body, or returns the next location that the page in it names.

@@ -176,7 +176,7 @@ func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.
 	if err != nil {
 		return nil, source.Failed(op, subject, err)
 	}
-	b := &module.Body{ReadCloser: source.NewReader(body, op, subject), Size: body.Size, Resumes: body.Resumes}
+	b := &module.Body{ReadCloser: source.NewReader(body, op, subject), Size: body.Size, Resumes: body.Resumes, ETag: body.Header.Get("ETag")}
 	if loc.MayBePage() {
 		b.Next = body.Header.Get(getHeader)
 	}
