@@ -242,12 +242,12 @@ func TestModuleNext(t *testing.T) {
 		{"direct", module.Location{Direct: true}, next, ""},
 	}
 	for _, test := range tests {
-		reg := answers("body", http.Header{"X-Terraform-Get": {test.header}})
+		reg := answers("body", http.Header{"X-Terraform-Get": {test.header}, "Etag": {`"tag"`}})
 		test.loc.URL = "https://e.example.com/a"
 		body := must.Get(client(reg).OpenModule(t.Context(), at(test.loc)))(t)
 		data, err := io.ReadAll(body)
 		body.Close()
-		if body.Next != test.want || string(data) != "body" || err != nil || body.Size != 4 || body.Resumes() != 0 {
+		if body.Next != test.want || body.ETag != `"tag"` || string(data) != "body" || err != nil || body.Size != 4 || body.Resumes() != 0 {
 			t.Errorf("%s: next %q, want %q; %q, %v", test.name, body.Next, test.want, data, err)
 		}
 	}
