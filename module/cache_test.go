@@ -246,7 +246,10 @@ func TestCacheThatLies(t *testing.T) {
 		"link": {pack: func(t *testing.T, pack string) error {
 			elsewhere := filepath.Join(t.TempDir(), "pack")
 			must.Do(t, os.Rename(pack, elsewhere))
-			return disktest.Symlink(elsewhere, pack)
+			if err := disktest.Symlink(elsewhere, pack); err != nil {
+				t.Logf("without a link: %v", err) // then there is no package
+			}
+			return nil
 		}},
 		"no key":           {key: func(_ *testing.T, key string) error { return os.Remove(key) }},
 		"other key":        {key: func(_ *testing.T, key string) error { return os.WriteFile(key, []byte("../keys"), 0o600) }},
@@ -329,6 +332,10 @@ func TestCacheTellsApart(t *testing.T) {
 	packs := [][]entry{
 		{script}, {executable}, {script, {Name: "empty/", Mode: 0o755 | fs.ModeDir}},
 		{script, {Name: "link", Content: "run.sh", Mode: 0o777 | fs.ModeSymlink}}, {script, {Name: "link", Content: "none", Mode: 0o777 | fs.ModeSymlink}},
+	}
+	if err := disktest.Symlink("none", filepath.Join(t.TempDir(), "link")); err != nil {
+		t.Logf("without links: %v", err)
+		packs = packs[:3]
 	}
 	fetched := map[int]map[string]string{}
 	for round := range 2 {
