@@ -63,6 +63,8 @@ func (s *Signature) String() string {
 //     count up to 40 times
 //   - [ErrBadSignature] otherwise
 //
+// To accept expired keys, use [Policy.CheckSums] with AllowExpired.
+//
 // If several signatures and keys fail, the error is that of the one that came closest to success.
 func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, error) {
 	if at.IsZero() {

@@ -151,14 +151,14 @@ func (n *census) symbol(c byte, twice, equals bool) {
 		n.words += escapeWords - 1
 	case '@', '\'', '`':
 		n.words += escapeWords - 1 // with an error
+	case ':':
+		if twice {
+			n.joins++
+		}
 	case '\t', '\r':
 	default:
 		if c < ' ' { // likewise
 			n.words += escapeWords - 1
-		}
-	case ':':
-		if twice {
-			n.joins++
 		}
 	}
 	switch c {

@@ -53,7 +53,7 @@ func (e *NotLockedError) Unwrap() error { return e.Err }
 // is not modified. A nil File is empty for Get, Len, All, Covers, Locks and Accept.
 type File struct {
 	// Header is the comment at the top of the file, with or without comment signs. A parser keeps it. If empty,
-	// [HeaderOpenTofu] is written, unless [ParseLenient] read text without a header. If [HeaderNone], none is written.
+	// [HeaderOpenTofu] is written, unless [ParseLenient] read entries without a header. If [HeaderNone], nothing is written.
 	Header string
 
 	entries  map[addrs.Provider]Entry // hashes are shared with clones and never changed in place
@@ -194,7 +194,7 @@ func (f *File) Warnings() []*ParseError { return slices.Clone(f.warnings) }
 // For a new version, the hashes must be those of [github.com/tofureg/tofureg/verify.Report.Recordable]. If
 // [File.Covers] is true, verify with [File.Accept], and add only the Local of the report.
 //
-// The error wraps [ErrUnreadable] if hashes of v may be unreadable, [ErrNotLockable], or neither for an
+// The error wraps [ErrUnreadable] if hashes of v may be unreadable (Set replaces the entry), [ErrNotLockable], or neither for an
 // invalid version or constraint. On an error f is unchanged.
 func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, hashes []checksum.Hash) error {
 	e := Entry{Provider: p, Version: v, Constraints: c, Hashes: hashes}
