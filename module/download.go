@@ -65,7 +65,8 @@ type Options struct {
 
 // Download fetches one package into the directory r.Dir: it asks src for a version and the location, unpacks the files
 // into a staging directory .tofureg-* beside r.Dir, verifies r.H1, and moves them to r.Dir. A later download to r.Dir
-// removes the staging directory of a killed process, if at most eight were at work on it.
+// removes what a killed process, if at most eight were at work on it, or the end of ctx has left of the staging
+// directory. When Download returns, nothing runs.
 //
 // R.Dir must not be "." or "..". Missing directories above it are created. If it is not an empty directory, the error is
 // ErrOccupied before any request, unless o.Replace is set. Of concurrent calls with the same Dir and without o.Replace,

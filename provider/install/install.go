@@ -36,7 +36,8 @@ type Options struct {
 // An installed package stays if the policy accepts its h1: one in [verify.Policy].Accept, or with AllowUnsigned one that
 // a source without SHA256SUMS states. Otherwise, and always with the zero policy, Install downloads, verifies and
 // unpacks the archive. It replaces other content or a symbolic link, not the target of the link. Files get the mode 0755
-// or 0644, less the umask. If Install fails, the installed package stays.
+// or 0644, less the umask. If Install fails, the installed package stays. When it returns, nothing runs; after the end of ctx, the
+// next Install of the package removes the rest of its staging directory.
 //
 // Calls for the same package, in any process, take turns ([progress.Waiting]). On Unix, a call that has waited reuses a
 // download of the same user if its own policy accepts it.

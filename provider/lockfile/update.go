@@ -14,7 +14,7 @@ var ErrConflict = errors.New("another program has changed the lock file")
 
 // Update loads the file at path, calls change and saves the File that change returns, also beside an
 // error, so that what was done before a failure is locked. If change returns nil, or a File with the same
-// header and entries, nothing is written.
+// header and entries, nothing is written. The end of ctx ends only the wait for the turn of the call.
 //
 // Where files can be locked and created, calls for the same path take turns by the file PATH.lock. The CLI takes
 // no lock: if it has changed the file before Update saves, Update saves nothing, and the error wraps [ErrConflict].

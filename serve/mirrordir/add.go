@@ -65,7 +65,8 @@ type Added struct {
 }
 
 // Add downloads packages from src, verifies them by o.Policy and adds them to the mirror. When all wanted archives of a
-// version have been tried, it writes the documents. Entries of other programs stay, except for missing archives.
+// version have been tried, it writes the documents. Entries of other programs stay, except for missing archives. When ctx ends, Add lists
+// what it has added, for at most a second.
 //
 // An existing archive of the recorded size is kept unread if o.Policy accepts its record, and the record has what o
 // records. Otherwise it is judged with the evidence of src, and replaced if it is damaged or another archive. A refusal

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -275,7 +276,8 @@ func TestRivals(t *testing.T) {
 	}
 }
 
-// TestEnds checks that each function returns with its context: it ends at call n of the store, for all n.
+// TestEnds checks that each function returns with its context: it ends at call n of the store, for all n. Another call
+// completes a publication.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	rel := dist(t, "1.0.0", 0, "linux_amd64")
@@ -346,6 +348,12 @@ func TestEnds(t *testing.T) {
 			}}))
 			if ended = ctx.Err() != nil; ended && calls > n+1 && (!errors.Is(err, context.Canceled) || calls > n+20) {
 				t.Errorf("%s whose context ends at call %d: %v after %d calls", name, n, err, calls)
+			}
+			if r := newRegistry(memory); strings.HasPrefix(name, "Publish") {
+				must.Do(t, job(t.Context(), r))
+				if got := must.Get(r.Check(t.Context(), regdir.CheckOptions{Archives: true}))(t); len(got.Problems) > 0 {
+					t.Errorf("%s completed after the end at call %d: %v", name, n, got.Problems)
+				}
 			}
 			cancel()
 		}

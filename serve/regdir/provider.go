@@ -67,7 +67,7 @@ const maxManifest = 64 << 10
 // PublishProvider publishes a version of a provider from the files that goreleaser makes. The zero [verify.Policy] must
 // accept each archive in SHA256SUMS; other lines are ignored. Nothing is visible before.
 //
-// Publishing the same again changes nothing, and completes what a killed process began. If the version is published with
+// Publishing the same again changes nothing, and completes what a killed process or an ended ctx has begun. If the version is published with
 // other content, the error wraps [ErrExists]. Concurrent calls for a version with the same SHA256SUMS add their
 // platforms. The result is sorted by platform. The error is a [*failure.Error].
 func (r *Registry) PublishProvider(ctx context.Context, rel Release) (_ []Published, err error) {
