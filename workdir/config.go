@@ -181,7 +181,7 @@ func (c *configuration) open(f files, name string) (hcl.Body, error) {
 	case c.words > limits.Words:
 		over = "the files of the module have more words and symbols than the field Limits.Words permits"
 	case g.words < 0:
-		over = "the files of all modules have more than four times the words and symbols that the field Limits.Words permits"
+		over = "the files of all modules together have more words and symbols than the field Limits.Words permits"
 	}
 	if over != "" {
 		c.full, err = true, &ConfigError{Place{File: shown}, over}

@@ -301,7 +301,7 @@ type Limits struct {
 
 	// Words is the maximum number of words and symbols in these files. A string of JSON counts as one. hcl/v2
 	// needs about 700 bytes for each while it parses, and [Contents] keep about 30. The files of all modules may have
-	// four times as many; those that are parsed again to evaluate expressions half as many, where 16 bytes count as another
+	// four times as many, with ReadTree twice as many; those that are parsed again to evaluate expressions half as many, where 16 bytes count as another
 	// word. The default is 500,000.
 	Words int
 

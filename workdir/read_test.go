@@ -189,7 +189,7 @@ func TestWordsOfAllModules(t *testing.T) {
 	for i := range 4 {
 		root += fmt.Sprintf("module \"m%d\" {\n  source = \"./m%d\"\n}\n", i, i)
 	}
-	for more, want := range []string{"", "m3/m.tf: the files of all modules have more than four times"} {
+	for more, want := range []string{"", "m3/m.tf: the files of all modules together have more words"} {
 		files := map[string]string{"main.tf": root}
 		for i := range 4 {
 			files[fmt.Sprintf("m%d/m.tf", i)] = strings.Repeat("\n", n-fileWords)
@@ -200,6 +200,10 @@ func TestWordsOfAllModules(t *testing.T) {
 		// Modules are read in any order.
 		if _, err := d.Plan(t.Context()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want[7:]) {
 			t.Errorf("%d more: %v, want an error with %q", more, err, want[7:])
+		}
+		d.Limits.Words *= 2 // ReadTree keeps what it reads
+		if _, err := d.ReadTree(t.Context()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want[7:]) {
+			t.Errorf("ReadTree with %d more: %v, want an error with %q", more, err, want[7:])
 		}
 	}
 	again := "locals {\n  m = \"./m\"\n  x = \"" + strings.Repeat("x", 160) + "\"\n}\nmodule \"m\" {\n  source = local.m\n}\n"

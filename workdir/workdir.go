@@ -247,7 +247,9 @@ func (d *Dir) modules(ctx context.Context, plan, verify, tolerant bool) (*Result
 	if err != nil {
 		return nil, err
 	}
-	w.verify, w.tolerant, w.lists = verify, tolerant, tolerant
+	if w.verify, w.tolerant, w.lists = verify, tolerant, tolerant; w.lists {
+		w.budget.guard.words /= 2 // whose contents stay
+	}
 	writes, root := !plan, w.top()
 	if err := w.read(ctx, root); err != nil {
 		return nil, err
