@@ -85,8 +85,13 @@ func mirrorNewest(ctx context.Context, source provider.Source, required install.
 }
 
 func hasMoved(ctx context.Context, source module.Source, request module.Request, recorded checksum.Hash) (bool, error) {
-	request.H1 = recorded // module.Report.H1 of the first download
-	_, err := module.Download(ctx, source, request, module.Options{Git: &module.Git{}, Replace: true})
+	empty, err := os.MkdirTemp("", "module-") // what a directory has already is not fetched
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(empty)
+	request.H1, request.Dir = recorded, filepath.Join(empty, "module") // module.Report.H1 of the first download
+	_, err = module.Download(ctx, source, request, module.Options{Git: &module.Git{}})
 	if errors.Is(err, checksum.ErrMismatch) {
 		return true, nil
 	}

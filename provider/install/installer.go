@@ -58,8 +58,9 @@ type Installer struct {
 	Upgrade bool // selects new versions instead of the locked ones
 
 	// ReadOnly makes Ensure and Plan fail with [ErrReadOnly] before they ask for anything, unless the lock file has hashes
-	// of a version of each required provider, and no other provider. Do not save the lock file of their result: it has what
-	// could be added. Lock and Upgrade must not be used.
+	// of a version of each required provider, and no other provider. As with -lockfile=readonly of the CLIs, new
+	// constraints and more hashes of a locked version are no error: do not save [Result].Lock. A locked version that the
+	// constraint does not allow is a [*LockedError]. Lock and Upgrade must not be used.
 	ReadOnly bool
 
 	// DevOverrides are directories with packages under development. Their providers are not resolved, hashed or
@@ -182,7 +183,7 @@ const (
 	FromReattached Origin = "reattached" // a running process, see Installer.Reattached
 )
 
-// ErrReadOnly means that the lock file has too few or too many providers for [Installer.ReadOnly].
+// ErrReadOnly means that the lock file lacks a required provider, or has another one, with [Installer.ReadOnly].
 var ErrReadOnly = errors.New("the lock file must change")
 
 // LockedError means that the version in the lock file cannot be kept. With [Installer.Upgrade], another is selected.
