@@ -84,6 +84,13 @@ func (v *version) find(ctx context.Context, platform addrs.Platform) (name strin
 	return "", base, swept, nil
 }
 
+// fresh reports whether archives get fresh names.
+func (v *version) fresh() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.edit.fresh
+}
+
 // takeOff takes all entries of an archive off the documents before the archive is replaced.
 func (v *version) takeOff(ctx context.Context, archive string) error {
 	v.mu.Lock()
@@ -98,7 +105,9 @@ func (v *version) takeOff(ctx context.Context, archive string) error {
 			return err
 		}
 	}
-	v.edit, err = v.m.begin(ctx, v.provider, e.version, false)
+	if e, err = v.m.begin(ctx, v.provider, e.version, false); err == nil {
+		v.edit = e
+	}
 	return err
 }
 
@@ -180,7 +189,7 @@ func (v *version) newTarget(ctx context.Context, pkg *provider.Package, policy v
 		return t, err
 	}
 	t.recordAt = recordOf(t.name, t.base)
-	if !v.edit.fresh {
+	if !v.fresh() {
 		t.recordAt = recordName(t.name)
 	}
 	if t.recorded, t.record, err = v.m.readRecord(ctx, t.recordAt); err != nil && !isUnrecorded(err) {
@@ -261,7 +270,7 @@ func (t *target) save(ctx context.Context) error {
 		return err
 	case len(data) > maxRecord:
 		return fmt.Errorf("the evidence has more than %d bytes: %w", maxRecord, failure.ErrTooLarge)
-	case !t.v.edit.fresh:
+	case !t.v.fresh():
 		t.recordAt = recordName(t.name)
 		return stored.Write(ctx, t.v.m.Store, t.recordAt, data, t.recorded)
 	case t.recordAt == "":
@@ -287,7 +296,7 @@ func (t *target) upload(name string, write func() error) error {
 func (t *target) write(ctx context.Context, s *storage.Staged, placed func()) error {
 	defer placed()
 	t.fetched = true
-	if t.v.edit.fresh {
+	if t.v.fresh() {
 		t.name = t.v.m.freshName(addressOf(t.pkg))
 		t.recordAt = "" // beside it
 		if err := t.upload(t.name, func() error { return s.Commit(ctx, t.name, "") }); err != nil {
