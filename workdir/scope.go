@@ -74,12 +74,14 @@ func (c *configuration) load(b *budget) {
 			b.fail(at, "the files of modules with expressions have more words and symbols than the field Limits.Words permits")
 		}
 		if !b.charge(at, wordWork/3*f.count) {
+			c.blocks = nil // for another call, which fails for this reason too
 			return
 		}
 		body, _ := f.parse() // the configuration has the problems
 		content, _, _ := body.PartialContent(scopeSchema)
 		for _, from := range slices.DeleteFunc(content.Blocks, hasLongLabel) {
-			if b.charge(from.DefRange, 0); b.err != nil {
+			if !b.charge(from.DefRange, 0) {
+				c.blocks = nil
 				return
 			}
 			attributes, _ := from.Body.JustAttributes() // which also returns those of a body with blocks
