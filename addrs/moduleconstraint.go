@@ -105,6 +105,11 @@ var moduleOperators = []string{">", ">=", "=", "~>", "<=", "<", "!="}
 // canonicalModule returns the canonical form of a constraint, which allows the same versions
 // as s.
 func canonicalModule(s string) (string, error) {
+	for text := range strings.SplitSeq(s, ",") { // before the library sees it, whose regular expression takes long
+		if len(strings.TrimLeft(strings.TrimSpace(text), "<>=!~ \t\r\n\f\v")) > maxVersion {
+			return "", errors.New("a version is too long")
+		}
+	}
 	if _, err := goversion.NewConstraint(s); err != nil {
 		return "", errors.New("each term must be an optional operator (=, !=, >, >=, <, <=, ~>) and a version with numbers up to 2^63-1")
 	}

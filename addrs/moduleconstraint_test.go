@@ -125,6 +125,12 @@ func TestParseModuleConstraintRefuses(t *testing.T) {
 	if _, err := addrs.ParseModuleConstraint(strings.Repeat("1,", 2047) + "11"); err != nil {
 		t.Error(err)
 	}
+	for n, want := range map[int]string{256: "", 257: "a version is too long"} {
+		text := "~> 1, >= 1.0.0-" + strings.Repeat("a", n-len("1.0.0-"))
+		if _, err := addrs.ParseModuleConstraint(text); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseModuleConstraint with a version of %d bytes: %v, want %q", n, err, want)
+		}
+	}
 }
 
 // TestConstraintOfOtherKind checks versions that only the other grammar accepts.

@@ -102,7 +102,7 @@ func schema(attributes string, blocks ...string) *hcl.BodySchema {
 // configuration reads the module in a directory. Only that of the user has tests. It returns an error if it can read
 // nothing; otherwise the configuration has the problems.
 func (d *Dir) configuration(f files, root, lists bool, b *budget) (*configuration, error) {
-	primary, overrides, tests, err := f.names(d.Terraform, root)
+	primary, overrides, tests, err := f.names(d.Terraform, root, b)
 	if _, ok := errors.AsType[*ConfigError](err); err != nil && !ok {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (c *configuration) open(f files, name string) (hcl.Body, error) {
 	default:
 		opened.count, err = g.look(text, at, hclsyntax.LexConfig, true, most)
 	}
-	opened.count += fileWords
+	opened.count = fileWords + opened.count*(1+len(shown)/nameBytes)
 	c.words += opened.count
 	g.words -= opened.count
 	switch {
@@ -457,13 +457,16 @@ func quoted(e hcl.Expression) (string, bool) {
 func (c *configuration) constantText(e hcl.Expression, isString bool) (string, error) {
 	v := c.budget.eval(e, scope{})
 	isString = isString && v.kind != textKind
-	c.budget.charge(e.Range(), termWork*count([]byte(v.text)).words)
+	c.budget.charge(e.Range(), constraintWork(v.text))
 	v, err := c.budget.result(c.budget.as(v, textKind, e.Range()))
 	if err == nil && (isString || len(v.text) > maxText) {
 		err = wrong(e.Range(), "want a string of at most %d bytes", maxText)
 	}
 	return v.text, err
 }
+
+// constraintWork is the work for a text that may be a version constraint.
+func constraintWork(text string) int { return termWork*count([]byte(text)).words + valueWork*len(text) }
 
 // constraint returns a version constraint, which must suit the rules of both libraries of the CLI.
 func (c *configuration) constraint(e hcl.Expression, isString bool) (string, error) {

@@ -236,7 +236,7 @@ func (b *budget) as(v value, want kind, at hcl.Range) value {
 		ok = true
 	case want == boolKind && v.kind == textKind && len(text) <= len("false"):
 		text, ok = map[string]string{"1": "true", "true": "true", "0": "false", "false": "false"}[text]
-	case want == numberKind && isNumber([]byte(text)) && !strings.ContainsAny(text, "pP"): // another exponent
+	case want == numberKind && len(text) <= maxNumber && isNumber([]byte(text)) && !strings.ContainsAny(text, "pP"): // another exponent
 		f, _, err := big.ParseFloat(text, 10, 512, big.ToNearestEven)
 		if ok = err == nil && !f.IsInf(); ok {
 			text = b.number(f, at).text

@@ -26,17 +26,21 @@ const (
 	exponentWords = 4     // a number with an exponent takes as much as these
 	escapeWords   = 3     // and so do an escape and a letter that may be an error
 	fileWords     = 16    // and so does a file
+	nameBytes     = 1_000 // of the name of a file, which places have and are sorted by: with each, a word counts once more
 )
 
 // A guard bounds what hcl/v2 cannot bear in the texts of a walk. It has what is left.
 type guard struct {
 	words, bytes int // of the files of all modules
+	entries      int // of directories
 	again        int // words, and bytes / 16, of files that are parsed a second time and kept
 	effort       int // about nanoseconds for what hcl does over and over
 	doubt        int // the same, of texts that are not lexed
 }
 
-func newGuard(l Limits) guard { return guard{4 * l.Words, l.Files, l.Words / 2, maxEffort, maxEffort} }
+func newGuard(l Limits) guard {
+	return guard{4 * l.Words, l.Files, maxEntries, l.Words / 2, maxEffort, maxEffort}
+}
 
 // A lexer is one of the lexers of hclsyntax: the one of the mode in which the text will be parsed.
 type lexer func(text []byte, name string, start hcl.Pos) (hclsyntax.Tokens, hcl.Diagnostics)

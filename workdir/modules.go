@@ -101,6 +101,7 @@ type walk struct {
 	given   map[string]*hcl.Attribute // values of variables in files; nil until one is needed
 	failed  error                     // of reading these files
 	paths   atomic.Int64              // work for paths
+	texts   atomic.Int64              // bytes of the keys and sources of modules
 
 	room     atomic.Int64 // bytes for more packages
 	versions once[addrs.Module, *module.Versions]
@@ -259,8 +260,11 @@ func (w *walk) find(ctx context.Context, at *spot, to Call) (*spot, error) {
 		return nil, to.Err
 	}
 	next := &spot{walk: w, known: map[string]*thunk{}, parent: at, name: to.Key, depth: at.depth + 1, called: to.Place, fresh: at.fresh, calls: slices.Clip(at.calls)}
-	if len(at.record.Key)+len(to.Key) > maxText {
+	switch key := len(at.record.Key) + len(to.Key); {
+	case key > maxText:
 		return nil, wrong(to.at, "module %.100q: the names of the calls have more than %d bytes", to.Key, maxText)
+	case w.texts.Add(int64(key+len(to.Source))) > maxTexts:
+		return nil, wrong(to.at, "module %.100q: the names and sources of all modules have more than %d bytes", to.Key, maxTexts)
 	}
 	next.record.Key = keyOf(at, to)
 	var address module.Address
@@ -306,7 +310,7 @@ func (w *walk) constraint(ctx context.Context, to Call) (addrs.ModuleConstraint,
 	w.reading.Lock() // because a long one takes memory
 	defer w.reading.Unlock()
 	w.budget.ctx = ctx
-	w.budget.charge(to.at, termWork*count([]byte(to.Version)).words)
+	w.budget.charge(to.at, constraintWork(to.Version))
 	if _, err := w.budget.result(value{}); err != nil {
 		return addrs.ModuleConstraint{}, err
 	}
@@ -494,6 +498,9 @@ func (w *walk) installed(to *spot, old manifest.Record, constraint addrs.ModuleC
 		parts := strings.Split(inside, "/")
 		end = strings.Join(parts[max(0, len(parts)-1-strings.Count(sub, "/")):], "/")
 		sub = cmp.Or(sub, end)
+	}
+	if w.paths.Add(int64(len(sub)*len(end))) > maxPaths { // which a pattern takes
+		return false
 	}
 	if same, err := path.Match(cmp.Or(sub, "."), end); err == nil && !same {
 		return false

@@ -114,8 +114,11 @@ type files struct {
 	name string   // for people and for the manifest: relative to the working directory, or absolute
 }
 
-// maxFiles is the maximum number of files of a configuration in one directory.
-const maxFiles = 10_000
+// The limits of directories: files of a configuration in one, and entries of all that are read.
+const (
+	maxFiles   = 10_000
+	maxEntries = 500_000
+)
 
 // open opens a file for reading, and does not wait for a writer of a pipe.
 func (f files) open(name string) (*os.File, error) {
@@ -127,16 +130,20 @@ func (f files) open(name string) (*os.File, error) {
 
 // list returns the names of files of a configuration and of the tests in the directory, and which of them are not
 // directories. It does not wait for a pipe.
-func (f files) list() (map[string]bool, error) {
+func (f files) list(b *budget) (map[string]bool, error) {
 	dir, err := f.open(f.dir + asDirectory)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
 	names := map[string]bool{}
-	for err == nil && len(names) <= maxFiles {
+	for err == nil && len(names) <= maxFiles && b.guard.entries >= 0 {
+		if err = b.ctx.Err(); err != nil {
+			return nil, err
+		}
 		var entries []fs.DirEntry
 		entries, err = dir.ReadDir(1_000)
+		b.guard.entries -= len(entries)
 		for _, e := range entries {
 			if name := e.Name(); strings.Contains(name, ".tf") || strings.Contains(name, ".tofu") || name == "tests" {
 				names[name] = !e.IsDir()
@@ -144,6 +151,8 @@ func (f files) list() (map[string]bool, error) {
 		}
 	}
 	switch {
+	case b.guard.entries < 0:
+		err = &ConfigError{Place{File: cmp.Or(f.name, ".")}, fmt.Sprintf("the directories that are read have more than %d files and directories", maxEntries)}
 	case len(names) > maxFiles:
 		err = &ConfigError{Place{File: cmp.Or(f.name, ".")}, fmt.Sprintf("the directory has more than %d files of a configuration", maxFiles)}
 	case err == io.EOF:
@@ -154,8 +163,8 @@ func (f files) list() (map[string]bool, error) {
 
 // names returns the names of the configuration files: primary files, override files and tests, each sorted. The root
 // has tests below too; if these cannot be read, the error is a ConfigError. OpenTofu reads a.tofu instead of a.tf.
-func (f files) names(terraform, root bool) (primary, overrides, tests []string, err error) {
-	present, err := f.list()
+func (f files) names(terraform, root bool, b *budget) (primary, overrides, tests []string, err error) {
+	present, err := f.list(b)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -174,7 +183,7 @@ func (f files) names(terraform, root bool) (primary, overrides, tests []string, 
 	}
 	if _, ok := present["tests"]; ok && root {
 		var below []string
-		if _, _, below, err = (files{dir: filepath.Join(f.dir, "tests"), name: "tests"}).names(terraform, false); errors.Is(err, fs.ErrNotExist) {
+		if _, _, below, err = (files{dir: filepath.Join(f.dir, "tests"), name: "tests"}).names(terraform, false, b); errors.Is(err, fs.ErrNotExist) {
 			err = nil // a link, as for the CLI
 		} else if e, ok := errors.AsType[*fs.PathError](err); ok {
 			err = &ConfigError{Place{File: "tests"}, fmt.Sprintf("must be a directory with tests: %v", e.Err)}
@@ -246,8 +255,10 @@ func (f files) read(name string, max int64) ([]byte, error) {
 // The limits of links: of those in one path, and of the work for all paths, which is about their bytes.
 const (
 	maxLinks = 255
+	maxRest  = 64 << 10 // bytes of what is left of a path
 	maxPaths = 128 << 20
-	pathWork = 256 // for a path beside its bytes
+	maxTexts = 8 << 20 // bytes of the keys and sources of all modules
+	pathWork = 256     // for a path beside its bytes
 )
 
 // resolve returns the path to which name leads from the directory base: each element that is a symbolic link is
@@ -268,7 +279,7 @@ func (w *walk) resolve(ctx context.Context, base, name string, inside bool) (str
 			return "", ctx.Err()
 		case inside && !filepath.IsLocal(next):
 			return "", errOutside
-		case links > maxLinks || w.paths.Add(pathWork+int64(len(full))) > maxPaths:
+		case links > maxLinks || len(elem)+len(rest) > maxRest || w.paths.Add(int64(pathWork+len(full)+len(rest))) > maxPaths:
 			return "", fmt.Errorf("%s: too many links", full)
 		}
 		info, err := os.Lstat(full)

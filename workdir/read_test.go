@@ -15,7 +15,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
 	modulelock "github.com/tofureg/tofureg/module/lockfile"
+	"github.com/tofureg/tofureg/module/manifest"
 	"github.com/tofureg/tofureg/workdir/internal/must"
 )
 
@@ -216,6 +219,60 @@ func TestWordsOfAllModules(t *testing.T) {
 	}
 }
 
+// TestLongNames: the words of a file with a long name count more than once.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("#\n", 100)
+	once := count([]byte(text)).words
+	for size, want := range map[int]int{nameBytes - 1: fileWords + once, nameBytes: fileWords + 2*once} {
+		dir := strings.Repeat(strings.Repeat("d", 99)+"/", size/100-1)
+		dir += strings.Repeat("e", size-len(dir)-len("/m.tf")) // few words in the source
+		d := &Dir{Path: t.TempDir()}
+		write(t, d.Path, map[string]string{"main.tf": "module \"m\" {\n  source = \"./" + dir + "\"\n}\n", dir + "/m.tf": text})
+		for less := range 2 {
+			d.Limits.Words = want - less
+			if _, err := d.Plan(t.Context()); (err == nil) != (less == 0) || err != nil && !strings.Contains(err.Error(), "Limits.Words") {
+				t.Errorf("Plan with a name of %d bytes and %d words: %.300v, want an error if there are less than %d", size, want-less, err, want)
+			}
+		}
+	}
+}
+
+// TestManyEntries: all directories that are read have a limit of entries.
+func TestManyEntries(t *testing.T) {
+	t.Parallel()
+	d := &Dir{Path: t.TempDir()}
+	write(t, d.Path, map[string]string{"main.tf": "", "a": "", "tests/b": ""})
+	for less, want := range []string{"", "more than 500000 files and directories"} {
+		w := must.Get(d.walk(true, true))(t)
+		w.budget.guard.entries = len([]string{"main.tf", "a", "tests", "tests/b"}) - less
+		root := w.top()
+		must.Do(t, w.read(t.Context(), root))
+		if p := root.config.problems; (len(p) == 0) != (want == "") || len(p) > 0 && !strings.Contains(p.Error(), want) {
+			t.Errorf("read with %d entries too many: %v, want %q", less, p, want)
+		}
+	}
+}
+
+// TestPatterns: where the subdirectories of sources are compared with the installed ones, which they may match as
+// patterns, takes work too.
+func TestPatterns(t *testing.T) {
+	t.Parallel()
+	d := &Dir{Path: t.TempDir()}
+	write(t, d.Path, map[string]string{modulesPath + "/m/a/b/x.tf": "", modulesJSON: `{"Modules":[]}`})
+	address := must.Get(module.ParseAddress("git::https://example.com/x.git//a/b"))(t)
+	record := manifest.Record{Key: "m", Source: address.Source(), Dir: modulesPath + "/m/a/b"}
+	for over := range 2 {
+		w := must.Get(d.walk(true, true))(t)
+		must.Do(t, w.open(t.Context()))
+		w.paths.Store(maxPaths - int64(len("a/b")*len("a/b")) + int64(over))
+		if ok := w.installed(&spot{record: record}, record, addrs.ModuleConstraint{}, address); ok != (over == 0) {
+			t.Errorf("installed with %d too much work: %v", over, ok)
+		}
+		w.store.Close(t.Context())
+	}
+}
+
 // TestManyCalls: many calls of a directory share what was read, and calls are counted before they are followed.
 func TestManyCalls(t *testing.T) {
 	const calls, resources = 3_000, 2_000
@@ -281,6 +338,13 @@ func TestLinks(t *testing.T) {
 	}
 	must.Do(t, symlink("loop", filepath.Join(dir, "loop")))
 	must.Do(t, symlink(dir, filepath.Join(dir, "d/absolute")))
+	long := func(n int) string { // of links to one another, after the last of which n bytes are left
+		for i, size := range append(slices.Repeat([]int{4_000}, 16), n-16*(4_000-3)) {
+			target := fmt.Sprintf("%c%02d/", 'a'+n%2, i+1)
+			must.Do(t, symlink(target+strings.Repeat("x", size-len(target)), filepath.Join(dir, fmt.Sprintf("%c%02d", 'a'+n%2, i))))
+		}
+		return fmt.Sprintf("%c00", 'a'+n%2)
+	}
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	last := int64(pathWork + len(filepath.Join(dir, "d")))
@@ -300,6 +364,8 @@ func TestLinks(t *testing.T) {
 		"outside":        {name: "d/../..", inside: true, refused: errOutside.Error()},
 		"absolute":       {name: "d/absolute/l1", want: filepath.Join(dir, "d")},
 		"not inside":     {name: "d/absolute/l1", inside: true, refused: errOutside.Error()},
+		"rest":           {name: long(maxRest), refused: "no such file"},
+		"too long":       {name: long(maxRest + 1), refused: "too many links"},
 		"ended":          {ctx: ended, name: "l3", refused: context.Canceled.Error()},
 	} {
 		w := &walk{}

@@ -241,7 +241,7 @@ func (w *walk) input(name string, plain bool) (v value, set bool) {
 // loadGiven reads the files with values of variables.
 func (w *walk) loadGiven() error {
 	f := files{dir: w.base}
-	present, err := f.list()
+	present, err := f.list(&w.budget)
 	if err != nil {
 		return err
 	}
