@@ -157,13 +157,13 @@ func (p *proxy) handler(tokens, secretFile, own string, age time.Duration, old t
 	modules := &cooldown.Modules{Source: registry, Rule: rule, Exclude: []module.Pattern{module.MustParsePattern(upstream + "/" + own + "/*/*")}}
 	mux := http.NewServeMux()
 	mux.Handle("/", &regserve.Handler{
-		Providers: p.cache, Modules: modules, StreamModules: true,
+		Providers: p.cache, Modules: modules, StreamModules: true, ModuleOptions: &module.Options{Git: &module.Git{}, KeepLinks: true, SkipLinks: true, Cache: &module.Cache{Path: filepath.Join(p.dir, "modules")}},
 		Authorize: p.authorize, Secret: secret, Logger: logger, Access: p.count,
 	})
 	mux.Handle("/providers/", http.StripPrefix("/providers", &mirrorserve.Handler{
 		Source: p.cache, Authorize: p.authorize, Secret: secret, Logger: logger, Access: p.count,
 	}))
-	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {}) // the process answers
+	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/readyz", p.ready)
 	mux.HandleFunc("/metrics", p.metrics)
 	return mux, nil

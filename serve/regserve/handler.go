@@ -69,6 +69,11 @@ type Handler struct {
 	// clients get their location. Packages that require the token of the source are always served.
 	StreamModules bool
 
+	// ModuleOptions make the Handler, with StreamModules, fetch packages of kinds for which they have Git or a Fetcher, and
+	// serve them as archives. Without a Cache, each request fetches. The source chooses from where, unless Git.VetoHost or
+	// Approve refuses. If nil, clients get the location.
+	ModuleOptions *module.Options
+
 	// Authorize, if not nil, is called for each request except discovery and signed URLs. After an error
 	// the status is 401. Clients send no token for SHA256SUMS, signatures and archives, also of modules:
 	// these URLs are signed, and work for any client for up to two hours.

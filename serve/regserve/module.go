@@ -1,15 +1,21 @@
 package regserve
 
 import (
+	"cmp"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/serve/access"
 	"github.com/tofureg/tofureg/serve/internal/webserve"
@@ -68,7 +74,13 @@ func (h *Handler) streamed(loc *module.Location) bool {
 		return h.StreamModules || loc.UseRegistryCredentials
 	}
 	archive := loc.Archive != "" && loc.Archive != "none"
-	return h.StreamModules && loc.Kind == module.KindHTTP && archive
+	return h.StreamModules && (loc.Kind == module.KindHTTP && archive || h.packed(loc))
+}
+
+// packed reports whether h makes an archive of the package.
+func (h *Handler) packed(loc *module.Location) bool {
+	o := h.ModuleOptions
+	return o != nil && loc.Kind != module.KindHTTP && loc.Kind != module.KindLocal && (o.Fetcher != nil || loc.Kind == module.KindGit && o.Git != nil)
 }
 
 // moduleLocation sends the location in the body and the header, because Terraform before 1.12
@@ -100,6 +112,9 @@ func (h *Handler) packageSource(r *http.Request, loc *module.Location, digest st
 		return h.fileURL(r, path, digest)
 	}
 	streamed := *loc
+	if h.packed(loc) {
+		streamed = module.Location{Kind: module.KindHTTP, Archive: "tar.gz", Subdir: loc.Subdir}
+	}
 	streamed.URL = h.fileURL(r, path, digest)
 	return streamed.Source()
 }
@@ -113,6 +128,9 @@ func (h *Handler) modulePackage(w http.ResponseWriter, r *http.Request, of acces
 		return webserve.ErrPath
 	}
 	s := &stream{handler: h, contentType: "application/octet-stream", open: func(ctx context.Context) (io.ReadCloser, int64, error) {
+		if h.packed(loc) {
+			return h.pack(ctx, of, loc)
+		}
 		body, err := h.Modules.OpenModule(ctx, loc)
 		if err != nil {
 			return nil, 0, err
@@ -124,4 +142,59 @@ func (h *Handler) modulePackage(w http.ResponseWriter, r *http.Request, of acces
 		return body.ReadCloser, body.Size, nil
 	}}
 	return s.serve(w, r, "", 0)
+}
+
+// fixed is a source of modules that has asked for a location already.
+type fixed struct {
+	module.Source
+	loc *module.Location
+}
+
+func (f fixed) ModuleLocation(context.Context, addrs.Module, addrs.Version) (*module.Location, error) {
+	return f.loc, nil
+}
+
+// pack fetches a package and returns it as a tar archive with gzip.
+func (h *Handler) pack(ctx context.Context, of access.Entry, loc *module.Location) (_ io.ReadCloser, size int64, err error) {
+	dir, err := os.MkdirTemp(h.TempDir, "tofureg-module-*")
+	if err != nil {
+		return nil, 0, err
+	}
+	defer os.RemoveAll(dir)
+	whole := *loc
+	whole.Subdir = "" // which the client looks for
+	request := module.Request{Source: addrs.ModuleSource{Module: of.Module}, Version: of.Version, Dir: filepath.Join(dir, "package")}
+	report, err := module.Download(ctx, fixed{h.Modules, &whole}, request, *h.ModuleOptions) // as of a server, which must not name a local file
+	if err != nil {
+		return nil, 0, err
+	}
+	root, err := fsx.OpenRoot(report.Dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer root.Close()
+	f, err := fsx.Temp(h.TempDir)
+	if err != nil {
+		return nil, 0, err
+	}
+	packed := gzip.NewWriter(f)
+	err = archive.WriteTree(packed, fsx.Tree(ctx, root), func(string) bool { return false })
+	if err = cmp.Or(err, packed.Close()); err == nil {
+		if size, err = f.Seek(0, io.SeekCurrent); err == nil {
+			_, err = f.Seek(0, io.SeekStart)
+		}
+	}
+	if err != nil {
+		f.Discard()
+		return nil, 0, err
+	}
+	return discarded{f}, size, nil
+}
+
+// discarded is a temporary file that is removed when it is closed.
+type discarded struct{ *fsx.TempFile }
+
+func (d discarded) Close() error {
+	d.Discard()
+	return nil
 }
