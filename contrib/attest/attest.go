@@ -82,7 +82,7 @@ var ErrIdentity = errors.New("another builder")
 
 // A Verifier verifies attestations. It is safe for concurrent use as long as its fields do not change.
 type Verifier struct {
-	Root      []byte                        // trusted root of the Sigstore instance in JSON, see [TUF]; required
+	Root      []byte                        // trusted root of the Sigstore instance in JSON: see [TUF], and for tests the example TestRoot; required
 	Rule      func(addrs.Provider) Identity // who may build, whatever the registry answers; the zero Identity permits no builder; required
 	Bundles   Bundles                       // if not nil, it finds bundles that packages of a source lack
 	AllowSums bool                          // also accepts provenance of the SHA256SUMS document that lists the archive
