@@ -137,6 +137,10 @@ func TestSnippetPrepare(t *testing.T) {
 		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	must.Do(t, prepareDirectory(t.Context(), config, dir))
+	both := workdir.New(config, dir)
+	if withProgress(both, func(progress.Event) {}); both.Modules.Progress == nil || both.Installer.Progress == nil {
+		t.Error("withProgress has set no functions")
+	}
 	if _, err := os.Stat(filepath.Join(dir, ".terraform", "modules", "modules.json")); err != nil {
 		t.Errorf("the manifest: %v, want that it exists", err)
 	}

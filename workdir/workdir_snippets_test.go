@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/progress"
 	"github.com/tofureg/tofureg/workdir"
 )
 
@@ -21,6 +22,10 @@ func prepareDirectory(ctx context.Context, config *cliconfig.Config, path string
 		fmt.Println("warning:", warning)
 	}
 	return err
+}
+
+func withProgress(dir *workdir.Dir, draw func(progress.Event)) {
+	dir.Modules.Progress, dir.Installer.Progress = draw, draw
 }
 
 func writeRequirements(ctx context.Context, path string, w io.Writer) error {

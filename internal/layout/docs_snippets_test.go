@@ -335,7 +335,7 @@ func copyLocked(ctx context.Context, registry *regdir.Registry, upstream module.
 }
 
 func checkLockFile(ctx context.Context, source provider.Source, lock *lockfile.File, platforms []addrs.Platform) error {
-	list, err := install.CheckPlatforms(ctx, source, lock, platforms, nil)
+	list, err := install.CheckPlatforms(ctx, source, lock, platforms, nil) // nil demands signatures
 	for _, c := range list {
 		if !c.OK() {
 			err = errors.Join(err, fmt.Errorf("%s %s: %v", c.Provider, c.Version, c.Platforms))

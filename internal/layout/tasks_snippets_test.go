@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/module/manifest"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -30,8 +31,35 @@ import (
 	"github.com/tofureg/tofureg/serve/regserve"
 	"github.com/tofureg/tofureg/storage"
 	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
+
+func keyEnds(ctx context.Context, source provider.Source, entry lockfile.Entry) (time.Time, error) {
+	check, err := install.CheckEntry(ctx, source, entry, verify.Policy{})
+	if err != nil {
+		return time.Time{}, err
+	}
+	return check.SignedBy.KeyExpires, nil // zero if it never ends
+}
+
+func installedModules(ctx context.Context, data string) (manifest.File, error) {
+	dir, err := manifest.Open(data) // such as ".terraform"
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close(ctx)
+	return dir.Load()
+}
+
+func (m *measured) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	start := time.Now()
+	body, err := m.Source.Open(ctx, pkg)
+	m.opened.Add(int64(time.Since(start)))
+	return body, err
+}
+
+func (m *measured) Unwrap() provider.Source { return m.Source }
 
 func withFallback(near, far provider.Source) provider.Source {
 	return &provider.Multi{

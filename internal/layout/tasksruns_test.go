@@ -4,12 +4,14 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -18,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/testing/must"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/serve/mirrordir"
 	"github.com/tofureg/tofureg/serve/regdir"
@@ -31,6 +34,36 @@ type workload struct {
 	registry       svchost.Hostname
 	file, exchange string
 	client         *http.Client
+}
+
+// measured is the type of the methods above it in docs.
+type measured struct {
+	provider.Source
+	opened atomic.Int64 // nanoseconds
+}
+
+func TestTaskSource(t *testing.T) {
+	t.Parallel()
+	_, registry := snippetRegistry()
+	source := &measured{Source: registry}
+	pkg := must.Get(provider.Find(t.Context(), source, random, addrs.ProviderConstraint{}, provider.Need{}))(t)
+	must.Get(provider.Download(t.Context(), source, pkg, filepath.Join(t.TempDir(), "x.zip"), provider.DownloadOptions{}))(t)
+	if inner, ok := provider.As[*regclient.Client](source); source.opened.Load() == 0 || !ok || inner != registry {
+		t.Errorf("%d ns in Open, and As = %v, %t; want some, and the registry", source.opened.Load(), inner, ok)
+	}
+	entry, _ := lockedRandom(t, registry).Get(random)
+	if ends, err := keyEnds(t.Context(), registry, entry); err != nil || !ends.IsZero() {
+		t.Errorf("keyEnds = %v, %v; want a key that does not end", ends, err)
+	}
+	data := t.TempDir()
+	if _, err := installedModules(t.Context(), data); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("installedModules of an empty directory: %v, want ErrNotExist", err)
+	}
+	must.Do(t, os.Mkdir(filepath.Join(data, "modules"), 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(data, "modules", "modules.json"), []byte(`{"Modules":[{"Key":"m","Source":"./m","Dir":"m"}]}`), 0o644))
+	if file, err := installedModules(t.Context(), data); err != nil || file["m"].Dir != "m" {
+		t.Errorf("installedModules = %v, %v; want the module m", file, err)
+	}
 }
 
 func TestTaskFallback(t *testing.T) {
