@@ -37,10 +37,11 @@ type configuration struct {
 	evaluated bool          // one of them has an expression
 	providers []Requirement // likewise
 
-	calls     map[string]*Call     // by key
-	required  map[string]*use      // entries of required_providers by local name; nil for one with a problem
-	declared  map[string]hcl.Range // blocks by type and names
-	uses      map[string]*use      // the declared blocks that use a provider
+	calls     map[string]*Call // by key
+	required  map[string]*use  // entries of required_providers by local name; nil for one with a problem
+	declared  map[id]hcl.Range
+	uses      map[id]*use          // the declared blocks that use a provider
+	folded    map[string]string    // long names in lower case, which in JSON any number of blocks may share
 	others    []*use               // import blocks, and provider blocks in tests
 	variables map[string]*Variable // by name
 	outputs   map[string]*Variable
@@ -58,16 +59,27 @@ type configuration struct {
 	overrides bool   // reads an override file now
 }
 
+// An id is the type of a block and its names, which are not put together: in JSON any number of blocks share long ones.
+type id struct{ block, first, second string }
+
+// String returns text for people.
+func (i id) String() string { return strings.TrimSpace(i.block + " " + i.first + " " + i.second) }
+
+func (i id) compare(o id) int {
+	return cmp.Or(strings.Compare(i.block, o.block), strings.Compare(i.first, o.first), strings.Compare(i.second, o.second))
+}
+
 // A use is an entry of required_providers, or a block that uses a provider.
 type use struct {
 	at       hcl.Range
 	name     string   // local name of the provider
-	explicit string   // the provider configuration, without a key; empty if it is implied
+	explicit string   // the provider configuration of a resource, without a key; empty if it is implied
+	alias    string   // of a provider block
 	source   *string  // of an entry
 	version  string   // of an entry or a provider block
 	aliases  []string // of an entry
 	labels   []string // of a resource
-	to       string   // of an import block, the resource as in uses
+	to       id       // of an import block, the resource as in uses
 	inside   bool     // which is in a module
 }
 
@@ -102,12 +114,12 @@ func schema(attributes string, blocks ...string) *hcl.BodySchema {
 // configuration reads the module in a directory. Only that of the user has tests. It returns an error if it can read
 // nothing; otherwise the configuration has the problems.
 func (d *Dir) configuration(f files, root, lists bool, b *budget) (*configuration, error) {
-	primary, overrides, tests, err := f.names(d.Terraform, root, b)
+	primary, overrides, tests, links, err := f.names(d.Terraform, root, b)
 	if _, ok := errors.AsType[*ConfigError](err); err != nil && !ok {
 		return nil, err
 	}
 	c := &configuration{
-		calls: map[string]*Call{}, required: map[string]*use{}, declared: map[string]hcl.Range{}, uses: map[string]*use{},
+		calls: map[string]*Call{}, required: map[string]*use{}, declared: map[id]hcl.Range{}, uses: map[id]*use{}, folded: map[string]string{},
 		variables: map[string]*Variable{}, outputs: map[string]*Variable{}, dir: d, budget: b, lists: lists,
 	}
 	c.problems.add(err)
@@ -120,7 +132,7 @@ func (d *Dir) configuration(f files, root, lists bool, b *budget) (*configuratio
 		}
 		isTest := i >= len(primary)+len(overrides)
 		c.overrides = i >= len(primary) && !isTest
-		body, err := c.open(f, name)
+		body, err := c.open(f, name, links[name])
 		c.problems.add(err)
 		if c.full {
 			break
@@ -145,18 +157,18 @@ func (d *Dir) configuration(f files, root, lists bool, b *budget) (*configuratio
 		return nil, err
 	}
 	c.requirements(d.host())
-	c.calls, c.required, c.declared, c.uses, c.others, c.variables, c.outputs = nil, nil, nil, nil, nil, nil, nil // which are not needed any more
+	c.calls, c.required, c.declared, c.uses, c.folded, c.others, c.variables, c.outputs = nil, nil, nil, nil, nil, nil, nil, nil // which are not needed any more
 	return c, nil
 }
 
-// open reads a file, looks at its text, and parses it.
-func (c *configuration) open(f files, name string) (hcl.Body, error) {
+// open reads a file, which may be a link, looks at its text, and parses it.
+func (c *configuration) open(f files, name string, isLink bool) (hcl.Body, error) {
 	limits, g, shown := c.dir.Limits, &c.budget.guard, filepath.ToSlash(filepath.Join(f.name, name))
 	left, isJSON := min(limits.Module-c.size, g.bytes), strings.HasSuffix(name, ".json")
 	if !isJSON {
 		left = min(left, maxNative)
 	}
-	text, err := f.read(name, int64(left))
+	text, err := f.read(c.budget, name, isLink, int64(left))
 	opened, over := file{name: shown, text: text, overrides: c.overrides}, ""
 	c.size += len(text)
 	g.bytes -= len(text)
@@ -196,6 +208,9 @@ func (c *configuration) open(f files, name string) (hcl.Body, error) {
 }
 
 func (c *configuration) problem(at hcl.Range, format string, args ...any) {
+	if len(c.problems) == maxProblems { // whose texts take long
+		return
+	}
 	c.problems.add(wrong(at, format, args...))
 }
 
@@ -273,7 +288,7 @@ func (c *configuration) only(body hcl.Body, names ...string) hclsyntax.Attribute
 
 // variable looks for what only configurations for version 0.11 may have.
 func (c *configuration) variable(block *hcl.Block) {
-	if !c.declares(block.DefRange, "variable "+block.Labels[0]) {
+	if !c.declares(block.DefRange, id{"variable", block.Labels[0], ""}) {
 		return
 	}
 	if c.lists {
@@ -327,7 +342,7 @@ func (c *configuration) terraform(body hcl.Body, name string) {
 		c.coreVersion(content.Attributes["required_version"])
 	}
 	for _, block := range content.Blocks {
-		if !c.overrides && !c.declares(block.DefRange, "a block required_providers") {
+		if !c.overrides && !c.declares(block.DefRange, id{block: "a block required_providers"}) {
 			continue
 		}
 		attributes, diags := block.Body.JustAttributes()
@@ -358,7 +373,7 @@ func (c *configuration) coreVersion(a *hcl.Attribute) {
 }
 
 // declares reports whether a block may have this type and names: in an override file those of another block.
-func (c *configuration) declares(at hcl.Range, key string) bool {
+func (c *configuration) declares(at hcl.Range, key id) bool {
 	old, exists := c.declared[key]
 	switch {
 	case exists == c.overrides:
@@ -376,7 +391,7 @@ func (c *configuration) module(block *hcl.Block) {
 	name := block.Labels[0]
 	if !hclsyntax.ValidIdentifier(name) {
 		c.problem(block.DefRange, "invalid module name %.100q: want letters, digits, underscores and hyphens", name)
-	} else if c.declares(block.DefRange, "module "+name) {
+	} else if c.declares(block.DefRange, id{"module", name, ""}) {
 		c.calls[name] = cmp.Or(c.calls[name], &Call{Key: name, Place: place(block.DefRange), at: block.DefRange})
 		c.attributes(c.calls[name], block.Body, false)
 	}
@@ -416,7 +431,7 @@ func (c *configuration) run(block *hcl.Block, name string) {
 	case len(modules) == 0:
 	case !hclsyntax.ValidIdentifier(label):
 		c.problem(block.DefRange, "invalid name of a run block %.100q", label)
-	case c.declares(block.DefRange, "run block "+key):
+	case c.declares(block.DefRange, id{"run block", key, ""}):
 		c.calls[key] = &Call{Key: key, Place: place(modules[0].DefRange), at: modules[0].DefRange}
 		c.attributes(c.calls[key], modules[0].Body, true)
 	}
@@ -495,7 +510,7 @@ func (c *configuration) entry(name string, a *hcl.Attribute) *use {
 	if diags.HasErrors() { // the form of version 0.12
 		u.version, err = c.constraint(a.Expr, false)
 		err = in(name, "version", err)
-	} else if strings.ToLower(name) != name {
+	} else if c.lower(name) != name {
 		err = wrong(a.NameRange, "the name of provider %.100q must be in lower case", name)
 	}
 	for _, m := range members {
@@ -526,9 +541,9 @@ func (c *configuration) entry(name string, a *hcl.Attribute) *use {
 
 // provider keeps a provider block. In an override file, it may be the first of the default configuration.
 func (c *configuration) provider(u *use) {
-	key := "provider " + u.explicit
+	key := id{"provider", u.name, u.alias}
 	old := c.uses[key]
-	if old == nil && c.overrides && u.explicit == u.name || c.declares(u.at, key) && (old == nil || u.version != "") {
+	if old == nil && c.overrides && u.alias == "" || c.declares(u.at, key) && (old == nil || u.version != "") {
 		c.declared[key], c.uses[key] = cmp.Or(c.declared[key], u.at), u
 	}
 }
@@ -536,13 +551,13 @@ func (c *configuration) provider(u *use) {
 // providerBlock reads a provider block.
 func (c *configuration) providerBlock(block *hcl.Block) *use {
 	content := c.content(block.Body, providerSchema)
-	u := &use{at: block.DefRange, name: block.Labels[0], explicit: block.Labels[0]}
-	if strings.ToLower(u.name) != u.name {
+	u := &use{at: block.DefRange, name: block.Labels[0]}
+	if c.lower(u.name) != u.name {
 		c.problem(u.at, "the name of provider %.100q must be in lower case", u.name)
 	}
 	if a := content.Attributes["alias"]; a != nil {
-		alias, err := c.constantText(a.Expr, false)
-		u.explicit += "." + alias
+		var err error
+		u.alias, err = c.constantText(a.Expr, false)
 		c.problems.add(err)
 	}
 	if a := content.Attributes["version"]; a != nil {
@@ -554,11 +569,11 @@ func (c *configuration) providerBlock(block *hcl.Block) *use {
 }
 
 func (c *configuration) resource(block *hcl.Block) {
-	key := block.Type + " " + block.Labels[0] + " " + block.Labels[1]
+	key := id{block.Type, block.Labels[0], block.Labels[1]}
 	if !c.declares(block.DefRange, key) {
 		return
 	}
-	u := &use{at: block.DefRange, name: implied(block.Labels[0]), labels: block.Labels}
+	u := &use{at: block.DefRange, name: c.implied(block.Labels[0]), labels: block.Labels}
 	var a *hcl.Attribute
 	if body, ok := block.Body.(*hclsyntax.Body); !ok {
 		a = c.content(block.Body, resourceSchema).Attributes["provider"]
@@ -574,9 +589,22 @@ func (c *configuration) resource(block *hcl.Block) {
 }
 
 // implied returns the local name of the provider of a resource.
-func implied(typ string) string {
+func (c *configuration) implied(typ string) string {
 	name, _, _ := strings.Cut(typ, "_")
-	return strings.ToLower(name)
+	return c.lower(name)
+}
+
+// lower returns a name in lower case.
+func (c *configuration) lower(name string) string {
+	if len(name) <= len("terraform-provider") {
+		return strings.ToLower(name)
+	}
+	folded, ok := c.folded[name]
+	if !ok {
+		folded = strings.ToLower(name)
+		c.folded[name] = folded
+	}
+	return folded
 }
 
 // imported reads an import block.
@@ -594,7 +622,7 @@ func (c *configuration) imported(block *hcl.Block) {
 		c.problem(u.at, "invalid address of a resource")
 		return
 	}
-	u.to, u.name = "resource "+strings.Join(to, " "), implied(to[0])
+	u.to, u.name = id{"resource", to[0], to[1]}, c.implied(to[0])
 	if a := content.Attributes["provider"]; a != nil {
 		c.reference(u, a)
 	}
@@ -604,7 +632,7 @@ func (c *configuration) imported(block *hcl.Block) {
 // reference reads a reference to a provider configuration.
 func (c *configuration) reference(u *use, a *hcl.Attribute) {
 	names, err := c.steps(a.Expr)
-	if err != nil || len(names) == 0 || len(names) > 2 || strings.ToLower(names[0]) != names[0] {
+	if err != nil || len(names) == 0 || len(names) > 2 || c.lower(names[0]) != names[0] {
 		c.problem(a.Range, "invalid reference to a provider")
 		return
 	}
@@ -669,7 +697,7 @@ func (c *configuration) requirements(host svchost.Hostname) {
 			r.Constraint, err = addrs.ParseProviderConstraint(u.version)
 		}
 		if err != nil {
-			c.problems.add(wrong(u.at, "provider %q: %v", u.name, err))
+			c.problem(u.at, "provider %.100q: %v", u.name, err)
 			return
 		}
 		c.providers = append(c.providers, r)
@@ -680,9 +708,9 @@ func (c *configuration) requirements(host svchost.Hostname) {
 		old, target := first[u.name], c.uses[u.to]
 		switch {
 		case u.inside && u.explicit != "":
-			c.problems.add(wrong(u.at, "an import into a module must not have a provider"))
+			c.problem(u.at, "an import into a module must not have a provider")
 		case !u.inside && target != nil && u.explicit != "" && u.explicit != target.explicit:
-			c.problems.add(wrong(u.at, "the import and its resource must have the same provider"))
+			c.problem(u.at, "the import and its resource must have the same provider")
 		case c.dir.Terraform && (u.inside || target != nil): // the module or resource requires it
 		case u.version != "":
 			add(u)

@@ -219,14 +219,12 @@ func (c *configuration) sorted(addresses map[string]addrs.Provider) {
 		v := c.outputs[name]
 		c.Outputs = append(c.Outputs, Output{v.Name, v.Type, v.Description, v.Deprecated, v.Sensitive, v.Ephemeral, v.Place})
 	}
-	for _, key := range slices.Sorted(maps.Keys(c.uses)) {
+	for _, key := range slices.SortedFunc(maps.Keys(c.uses), id.compare) {
 		u, at := c.uses[key], place(c.declared[key])
 		if u.labels == nil {
-			_, alias, _ := strings.Cut(u.explicit, ".")
-			c.ProviderConfigs = append(c.ProviderConfigs, ProviderConfig{u.name, alias, addresses[u.name], at})
+			c.ProviderConfigs = append(c.ProviderConfigs, ProviderConfig{u.name, u.alias, addresses[u.name], at})
 			continue
 		}
-		block, _, _ := strings.Cut(key, " ")
-		c.Resources = append(c.Resources, Resource{modes[block], u.labels[0], u.labels[1], cmp.Or(u.explicit, u.name), addresses[u.name], at})
+		c.Resources = append(c.Resources, Resource{modes[key.block], u.labels[0], u.labels[1], cmp.Or(u.explicit, u.name), addresses[u.name], at})
 	}
 }

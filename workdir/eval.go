@@ -33,6 +33,7 @@ type budget struct {
 	depth int
 	err   error // why the value of an expression is worthless
 	guard guard // of the files, and of texts in expressions
+	paths *paths
 }
 
 // fail keeps the first error of an expression. No error has a part of a value.

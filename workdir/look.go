@@ -3,6 +3,7 @@ package workdir
 import (
 	"bytes"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -31,15 +32,16 @@ const (
 
 // A guard bounds what hcl/v2 cannot bear in the texts of a walk. It has what is left.
 type guard struct {
-	words, bytes int // of the files of all modules
-	entries      int // of directories
-	again        int // words, and bytes / 16, of files that are parsed a second time and kept
-	effort       int // about nanoseconds for what hcl does over and over
-	doubt        int // the same, of texts that are not lexed
+	words, bytes int           // of the files of all modules
+	entries      int           // of directories
+	wait         time.Duration // for files that are not regular after all
+	again        int           // words, and bytes / 16, of files that are parsed a second time and kept
+	effort       int           // about nanoseconds for what hcl does over and over
+	doubt        int           // the same, of texts that are not lexed
 }
 
 func newGuard(l Limits) guard {
-	return guard{4 * l.Words, l.Files, maxEntries, l.Words / 2, maxEffort, maxEffort}
+	return guard{4 * l.Words, l.Files, maxEntries, time.Second, l.Words / 2, maxEffort, maxEffort}
 }
 
 // A lexer is one of the lexers of hclsyntax: the one of the mode in which the text will be parsed.

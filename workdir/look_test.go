@@ -34,7 +34,7 @@ func parsed(t testing.TB, name, text string) error {
 }
 
 // words is the default of Limits.Words.
-const words = 500_000 - fileWords
+const words = 400_000 - fileWords
 
 // TestHostileText: no text ends the process, or takes long or much memory. The second text of each case is at the
 // limit.

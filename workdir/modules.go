@@ -100,8 +100,8 @@ type walk struct {
 	budget  budget
 	given   map[string]*hcl.Attribute // values of variables in files; nil until one is needed
 	failed  error                     // of reading these files
-	paths   atomic.Int64              // work for paths
-	texts   atomic.Int64              // bytes of the keys and sources of modules
+	paths   paths
+	texts   atomic.Int64 // bytes of the keys and sources of modules
 
 	room     atomic.Int64 // bytes for more packages
 	versions once[addrs.Module, *module.Versions]
@@ -153,7 +153,7 @@ func (w *walk) visit(ctx context.Context, at *spot) error {
 	if slices.Contains(at.dirs, at.record.Dir) {
 		return w.tolerate(ctx, &ConfigError{Place{File: at.record.Dir}, "the module calls itself through " + strings.Join(at.dirs, ", ")})
 	}
-	m, err := w.module(ctx, at, true)
+	m, err := w.module(ctx, at)
 	if err = w.tolerate(ctx, err); err != nil {
 		return err
 	}
@@ -161,27 +161,43 @@ func (w *walk) visit(ctx context.Context, at *spot) error {
 		m = &Module{Key: at.record.Key, Source: at.record.Source, Called: at.called, Missing: true}
 	}
 	w.mu.Lock()
-	w.visited[at.record.Key] = at.record
-	w.modules = append(w.modules, *m)
 	w.called += len(m.Calls)
 	number := 1 + w.called
 	w.mu.Unlock()
-	if number > maxModules { // before their goroutines are made
+	if number > maxModules { // before they are evaluated
 		return &ConfigError{Place{File: at.record.Dir}, fmt.Sprintf("more than %d modules", maxModules)}
 	}
+	w.evaluate(ctx, at, m)
+	w.mu.Lock()
+	w.visited[at.record.Key] = at.record
+	w.modules = append(w.modules, *m)
+	w.mu.Unlock()
+	var local []Call // they wait for nothing, so that goroutines would only take memory
 	for _, c := range m.Calls {
-		w.group.Go(func() error {
-			next, err := w.find(ctx, at, c)
-			if err == nil {
-				return w.visit(ctx, next)
-			}
-			w.mu.Lock()
-			w.modules = append(w.modules, Module{Key: keyOf(at, c), Source: c.Source, Called: c.Place, Missing: true})
-			w.mu.Unlock()
-			return w.tolerate(ctx, err)
-		})
+		if w.tolerant || strings.HasPrefix(c.Source, ".") {
+			local = append(local, c)
+		} else {
+			w.group.Go(func() error { return w.follow(ctx, at, c) })
+		}
+	}
+	for _, c := range local {
+		if err := w.follow(ctx, at, c); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// follow visits the module that a block calls.
+func (w *walk) follow(ctx context.Context, at *spot, c Call) error {
+	next, err := w.find(ctx, at, c)
+	if err == nil {
+		return w.visit(ctx, next)
+	}
+	w.mu.Lock()
+	w.modules = append(w.modules, Module{Key: keyOf(at, c), Source: c.Source, Called: c.Place, Missing: true})
+	w.mu.Unlock()
+	return w.tolerate(ctx, err)
 }
 
 // tolerate keeps an error beside the result if the walk is tolerant, unless the context has ended.
@@ -201,7 +217,7 @@ func (w *walk) tolerate(ctx context.Context, err error) error {
 func keyOf(at *spot, c Call) string { return strings.TrimPrefix(at.record.Key+"."+c.Key, ".") }
 
 // module reads a module, unless it is missing, and returns what is known of it beside its problems.
-func (w *walk) module(ctx context.Context, at *spot, evaluate bool) (m *Module, err error) {
+func (w *walk) module(ctx context.Context, at *spot) (m *Module, err error) {
 	m = &Module{
 		Key: at.record.Key, Source: at.record.Source, Dir: at.record.Dir, Called: at.called, Report: at.report, Held: at.held,
 		Missing: at.pkg == "" && at.files.dir == "", // in a plan
@@ -213,16 +229,20 @@ func (w *walk) module(ctx context.Context, at *spot, evaluate bool) (m *Module, 
 		return nil, err
 	}
 	m.Calls, m.Providers, m.Contents = at.config.list, at.config.providers, at.config.Contents
-	if evaluate && at.config.evaluated {
+	if len(at.config.problems) > 0 {
+		return m, at.config.problems
+	}
+	return m, nil
+}
+
+// evaluate evaluates the sources and versions of the calls of a module.
+func (w *walk) evaluate(ctx context.Context, at *spot, m *Module) {
+	if at.config != nil && at.config.evaluated {
 		m.Calls = slices.Clone(m.Calls)
 		for i := range m.Calls {
 			at.evaluate(ctx, &m.Calls[i])
 		}
 	}
-	if len(at.config.problems) > 0 {
-		return m, at.config.problems
-	}
-	return m, nil
 }
 
 // read reads the module at a place, once for all calls.
@@ -235,12 +255,22 @@ func (w *walk) read(ctx context.Context, at *spot) (err error) {
 	}
 	f := at.files
 	if at.pkg != "" {
-		root, err := w.store.Root.OpenRoot(at.pkg + asDirectory)
+		base := w.store.Root.Name()
+		pkg, err := w.paths.resolve(ctx, base, at.pkg, true)
+		if err != nil {
+			return err
+		}
+		base = filepath.Join(base, pkg)
+		inside, err := w.paths.resolve(ctx, base, at.inside, true)
+		if err != nil {
+			return err
+		}
+		root, err := w.store.Root.OpenRoot(pkg + asDirectory)
 		if err != nil {
 			return err
 		}
 		defer root.Close()
-		f = files{root, at.inside, at.record.Dir}
+		f = files{root, base, inside, at.record.Dir}
 	}
 	w.budget.ctx = ctx
 	at.config, err = w.dir.configuration(f, at.record.Key == "", w.lists, &w.budget)
@@ -329,13 +359,13 @@ func (w *walk) local(ctx context.Context, next, from *spot, source string) error
 	if from.pkg != "" {
 		base, at = filepath.Join(w.store.Root.Name(), from.pkg), from.inside
 	}
-	dir, err := w.resolve(ctx, base, filepath.Join(at, filepath.FromSlash(source)), from.pkg != "")
+	dir, err := w.paths.resolve(ctx, base, filepath.Join(at, filepath.FromSlash(source)), from.pkg != "")
 	if errors.Is(err, errOutside) {
 		return fmt.Errorf("%s is outside of the package in %s", source, path.Join(w.modulesDir(), from.at))
 	}
 	if err == nil && from.pkg != "" { // the CLI names the directory by its real path
 		next.inside = dir
-		base, err = w.resolve(ctx, w.base, filepath.FromSlash(w.modulesDir()), false)
+		base, err = w.paths.resolve(ctx, w.base, filepath.FromSlash(w.modulesDir()), false)
 		dir = filepath.Join(base, from.at, dir)
 	}
 	next.record.Dir = filepath.ToSlash(dir)
@@ -389,7 +419,7 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 	case locks && w.verify:
 		return w.compare(ctx, to, old, constraint, address, locked)
 	}
-	reuse := ok && !w.dir.Upgrade && (!locks || isLocked && old.Version == locked.Version.String()) && w.installed(to, old, constraint, address)
+	reuse := ok && !w.dir.Upgrade && (!locks || isLocked && old.Version == locked.Version.String()) && w.installed(ctx, to, old, constraint, address)
 	if reuse && locks && w.dir.Rehash {
 		got, err := w.store.Hash(ctx, to.pkg)
 		reuse = err == nil && got == locked.Hash
@@ -452,7 +482,7 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 // compare compares the package of an earlier run with the lock.
 func (w *walk) compare(ctx context.Context, to *spot, old manifest.Record, constraint addrs.ModuleConstraint, address module.Address, locked modulelock.Entry) (err error) {
 	found := locked
-	switch installed := w.installed(to, old, constraint, address); {
+	switch installed := w.installed(ctx, to, old, constraint, address); {
 	case locked.Hash.IsZero():
 		err = fmt.Errorf("%s has no entry for it", modulelock.Name)
 	case !installed:
@@ -477,7 +507,7 @@ func (w *walk) differs(to *spot, err error) {
 }
 
 // installed reports whether the package of an earlier run suits the module block, and uses it.
-func (w *walk) installed(to *spot, old manifest.Record, constraint addrs.ModuleConstraint, address module.Address) bool {
+func (w *walk) installed(ctx context.Context, to *spot, old manifest.Record, constraint addrs.ModuleConstraint, address module.Address) bool {
 	if old.Source != to.record.Source || len(old.Dir) > maxText || path.Clean(old.Dir) != old.Dir {
 		return false
 	}
@@ -499,30 +529,38 @@ func (w *walk) installed(to *spot, old manifest.Record, constraint addrs.ModuleC
 		end = strings.Join(parts[max(0, len(parts)-1-strings.Count(sub, "/")):], "/")
 		sub = cmp.Or(sub, end)
 	}
-	if w.paths.Add(int64(len(sub)*len(end))) > maxPaths { // which a pattern takes
+	if !w.paths.spend(len(sub) * len(end)) { // which a pattern takes
 		return false
 	}
 	if same, err := path.Match(cmp.Or(sub, "."), end); err == nil && !same {
 		return false
 	}
 	inside = filepath.FromSlash(inside)
-	info, err := w.store.Root.Stat(filepath.Join(to.record.Key, inside))
-	if err == nil && info.IsDir() {
-		to.record, to.pkg, to.inside = old, to.record.Key, inside
-		return true
+	dir, err := w.paths.resolve(ctx, w.store.Root.Name(), filepath.Join(to.record.Key, inside), true)
+	if err != nil {
+		return w.linked(ctx, to, old)
 	}
-	return w.linked(to, old)
+	info, err := os.Lstat(filepath.Join(w.store.Root.Name(), dir))
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	to.record, to.pkg, to.inside = old, to.record.Key, inside
+	return true
 }
 
 // linked reports whether the module is a directory of the user that a link in the store leads to, as the CLI makes
 // it for an absolute path, and uses it.
-func (w *walk) linked(to *spot, old manifest.Record) bool {
+func (w *walk) linked(ctx context.Context, to *spot, old manifest.Record) bool {
 	target, err := w.store.Root.Readlink(to.record.Key)
 	if err != nil || !filepath.IsAbs(target) || !strings.HasPrefix(to.record.Source, "file://") {
 		return false
 	}
-	dir := abs(w.base, filepath.FromSlash(old.Dir))
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	dir, err := w.paths.resolve(ctx, w.base, filepath.FromSlash(old.Dir), false)
+	if err != nil {
+		return false
+	}
+	dir = abs(w.base, dir)
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 		return false
 	}
 	to.record, to.files = old, files{dir: dir, name: old.Dir}

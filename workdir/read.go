@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -93,6 +94,9 @@ func (p *Problems) add(err error) {
 // diagnosed adds the errors in diags.
 func (p *Problems) diagnosed(diags hcl.Diagnostics) {
 	for i := range diags {
+		if len(*p) == maxProblems {
+			return
+		}
 		p.add(diagnosed(diags[i : i+1]))
 	}
 }
@@ -110,6 +114,7 @@ func diagnosed(diags hcl.Diagnostics) error {
 // files are the files of one directory with a module.
 type files struct {
 	root *os.Root // the package, which limits what links lead to; nil for the user's own files
+	base string   // absolute path of root
 	dir  string   // in root, or absolute
 	name string   // for people and for the manifest: relative to the working directory, or absolute
 }
@@ -120,23 +125,42 @@ const (
 	maxEntries = 500_000
 )
 
-// open opens a file for reading, and does not wait for a writer of a pipe.
-func (f files) open(name string) (*os.File, error) {
+// open opens a path for reading, and does not wait for a writer of a pipe.
+func (f files) open(path string) (*os.File, error) {
 	if f.root != nil {
-		return f.root.OpenFile(name, os.O_RDONLY|noBlock, 0)
+		return f.root.OpenFile(path, os.O_RDONLY|noBlock, 0)
 	}
-	return os.OpenFile(name, os.O_RDONLY|noBlock, 0)
+	return os.OpenFile(path, os.O_RDONLY|noBlock, 0)
 }
 
-// list returns the names of files of a configuration and of the tests in the directory, and which of them are not
-// directories. It does not wait for a pipe.
-func (f files) list(b *budget) (map[string]bool, error) {
+// find returns the path of a file. A link is followed here, because the system does not say how long it takes.
+func (f files) find(b *budget, name string, isLink bool) (string, error) {
+	path := filepath.Join(f.dir, name)
+	work := pathWork + len(path)
+	if f.root != nil { // which opens each element
+		work = pathWork * (1 + strings.Count(path, string(filepath.Separator)))
+	}
+	switch {
+	case !b.paths.spend(work):
+		return "", &fs.PathError{Op: "open", Path: path, Err: errPaths}
+	case !isLink:
+		return path, nil
+	case f.root != nil:
+		return b.paths.resolve(b.ctx, f.base, path, true)
+	}
+	path, err := b.paths.resolve(b.ctx, f.dir, name, false)
+	return abs(f.dir, path), err
+}
+
+// list returns the names of files of a configuration and of the tests in the directory, and their types. It does not wait
+// for a pipe.
+func (f files) list(b *budget) (map[string]fs.FileMode, error) {
 	dir, err := f.open(f.dir + asDirectory)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	names := map[string]bool{}
+	names := map[string]fs.FileMode{}
 	for err == nil && len(names) <= maxFiles && b.guard.entries >= 0 {
 		if err = b.ctx.Err(); err != nil {
 			return nil, err
@@ -146,7 +170,7 @@ func (f files) list(b *budget) (map[string]bool, error) {
 		b.guard.entries -= len(entries)
 		for _, e := range entries {
 			if name := e.Name(); strings.Contains(name, ".tf") || strings.Contains(name, ".tofu") || name == "tests" {
-				names[name] = !e.IsDir()
+				names[name] = e.Type()
 			}
 		}
 	}
@@ -161,18 +185,22 @@ func (f files) list(b *budget) (map[string]bool, error) {
 	return names, err
 }
 
-// names returns the names of the configuration files: primary files, override files and tests, each sorted. The root
-// has tests below too; if these cannot be read, the error is a ConfigError. OpenTofu reads a.tofu instead of a.tf.
-func (f files) names(terraform, root bool, b *budget) (primary, overrides, tests []string, err error) {
+// names returns the names of the configuration files: primary files, override files and tests, each sorted, and which of
+// them are links. The root has tests below too; if these cannot be read, the error is a ConfigError. OpenTofu reads a.tofu
+// instead of a.tf.
+func (f files) names(terraform, root bool, b *budget) (primary, overrides, tests []string, links map[string]bool, err error) {
 	present, err := f.list(b)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
+	links = map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(present)) {
 		stem, program, syntax := splitName(name)
+		links[name] = present[name]&fs.ModeSymlink != 0
+		has := func(name string) bool { _, ok := present[name]; return ok }
 		switch {
-		case program == "" || !present[name] || terraform && program == ".tofu":
-		case !terraform && program == ".tf" && present[stem+".tofu"+syntax]:
+		case program == "" || present[name].IsDir() || terraform && program == ".tofu":
+		case !terraform && program == ".tf" && has(stem+".tofu"+syntax) && !present[stem+".tofu"+syntax].IsDir():
 		case strings.HasPrefix(syntax, "test"):
 			tests = append(tests, name)
 		case stem == "override" || strings.HasSuffix(stem, "_override"):
@@ -181,18 +209,20 @@ func (f files) names(terraform, root bool, b *budget) (primary, overrides, tests
 			primary = append(primary, name)
 		}
 	}
-	if _, ok := present["tests"]; ok && root {
+	if mode, ok := present["tests"]; ok && root {
 		var below []string
-		if _, _, below, err = (files{dir: filepath.Join(f.dir, "tests"), name: "tests"}).names(terraform, false, b); errors.Is(err, fs.ErrNotExist) {
+		var linked map[string]bool
+		if _, _, below, linked, err = (files{dir: filepath.Join(f.dir, "tests"), name: "tests"}).names(terraform, false, b); errors.Is(err, fs.ErrNotExist) {
 			err = nil // a link, as for the CLI
 		} else if e, ok := errors.AsType[*fs.PathError](err); ok {
 			err = &ConfigError{Place{File: "tests"}, fmt.Sprintf("must be a directory with tests: %v", e.Err)}
 		}
 		for _, name := range below {
 			tests = append(tests, "tests/"+name)
+			links["tests/"+name] = linked[name] || mode&fs.ModeSymlink != 0
 		}
 	}
-	return primary, overrides, tests, err
+	return primary, overrides, tests, links, err
 }
 
 // splitName splits the name of a configuration file. The program is empty if name is not one.
@@ -231,8 +261,12 @@ func (f file) parse() (hcl.Body, hcl.Diagnostics) {
 }
 
 // read reads a regular file. Of a file with more than max bytes, it reads one more.
-func (f files) read(name string, max int64) ([]byte, error) {
-	file, err := f.open(filepath.Join(f.dir, name))
+func (f files) read(b *budget, name string, isLink bool, max int64) ([]byte, error) {
+	path, err := f.find(b, name, isLink)
+	if err != nil {
+		return nil, err
+	}
+	file, err := f.open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +279,9 @@ func (f files) read(name string, max int64) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() == 0 { // such as /proc/kmsg, which waits for more; other files have no deadlines, or do not wait
-		_ = file.SetReadDeadline(time.Now().Add(time.Second))
+		start := time.Now()
+		_ = file.SetReadDeadline(start.Add(b.guard.wait))
+		defer func() { b.guard.wait -= time.Since(start) }()
 	}
 	text := bytes.NewBuffer(make([]byte, 0, min(info.Size(), max)+bytes.MinRead))
 	_, err = text.ReadFrom(io.LimitReader(file, max+1))
@@ -261,10 +297,18 @@ const (
 	pathWork = 256     // for a path beside its bytes
 )
 
+// paths has the work for all paths of a walk.
+type paths struct{ spent atomic.Int64 }
+
+var errPaths = errors.New("too many links, or too long paths")
+
+// spend takes work before it is done, and reports whether to do it.
+func (p *paths) spend(work int) bool { return p.spent.Add(int64(work)) <= maxPaths }
+
 // resolve returns the path to which name leads from the directory base: each element that is a symbolic link is
 // replaced by its target before the next is looked at, as [filepath.EvalSymlinks] does. Below a package the path
 // must not leave it.
-func (w *walk) resolve(ctx context.Context, base, name string, inside bool) (string, error) {
+func (p *paths) resolve(ctx context.Context, base, name string, inside bool) (string, error) {
 	at, links := ".", 0
 	for rest, elem := filepath.Clean(name), ""; rest != ""; {
 		if filepath.IsAbs(rest) {
@@ -279,8 +323,8 @@ func (w *walk) resolve(ctx context.Context, base, name string, inside bool) (str
 			return "", ctx.Err()
 		case inside && !filepath.IsLocal(next):
 			return "", errOutside
-		case links > maxLinks || len(elem)+len(rest) > maxRest || w.paths.Add(int64(pathWork+len(full)+len(rest))) > maxPaths:
-			return "", fmt.Errorf("%s: too many links", full)
+		case links > maxLinks || len(elem)+len(rest) > maxRest || !p.spend(pathWork+len(full)+len(rest)):
+			return "", fmt.Errorf("%s: %w", full, errPaths)
 		}
 		info, err := os.Lstat(full)
 		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -313,7 +357,7 @@ type Limits struct {
 	// Words is the maximum number of words and symbols in these files. A string of JSON counts as one. hcl/v2
 	// needs about 700 bytes for each while it parses, and [Contents] keep about 30. The files of all modules may have
 	// four times as many, with ReadTree twice as many; those that are parsed again to evaluate expressions half as many, where 16 bytes count as another
-	// word. The default is 500,000.
+	// word. The default is 400,000.
 	Words int
 
 	// Files is the maximum size of the files of all modules in bytes. The default is 24 MiB.
@@ -329,5 +373,5 @@ type Limits struct {
 
 // orDefault returns the limits with the defaults of zero fields.
 func (l Limits) orDefault() Limits {
-	return Limits{cmp.Or(l.Module, 16<<20), cmp.Or(l.Words, 500_000), cmp.Or(l.Files, 24<<20), cmp.Or(l.Packages, 16<<30), cmp.Or(l.Providers, 1_000)}
+	return Limits{cmp.Or(l.Module, 16<<20), cmp.Or(l.Words, 400_000), cmp.Or(l.Files, 24<<20), cmp.Or(l.Packages, 16<<30), cmp.Or(l.Providers, 1_000)}
 }

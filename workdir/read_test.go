@@ -265,8 +265,12 @@ func TestPatterns(t *testing.T) {
 	for over := range 2 {
 		w := must.Get(d.walk(true, true))(t)
 		must.Do(t, w.open(t.Context()))
-		w.paths.Store(maxPaths - int64(len("a/b")*len("a/b")) + int64(over))
-		if ok := w.installed(&spot{record: record}, record, addrs.ModuleConstraint{}, address); ok != (over == 0) {
+		resolved := 0
+		for _, dir := range []string{"m", "m/a", "m/a/b"} {
+			resolved += pathWork + len(filepath.Join(w.store.Root.Name(), dir)) + len("m/a/b") - len(dir) - min(1, len("m/a/b")-len(dir))
+		}
+		w.paths.spend(maxPaths - len("a/b")*len("a/b") - resolved + over)
+		if ok := w.installed(t.Context(), &spot{record: record}, record, addrs.ModuleConstraint{}, address); ok != (over == 0) {
 			t.Errorf("installed with %d too much work: %v", over, ok)
 		}
 		w.store.Close(t.Context())
@@ -297,9 +301,82 @@ func TestManyCalls(t *testing.T) {
 	if each > 40_000 {
 		t.Errorf("%d bytes for each of %d modules, want at most 40,000: requirements are shared", each, calls)
 	}
-	write(t, d.Path, map[string]string{"m/m.tf": strings.ReplaceAll(root.String(), "./m", "./n"), "m/n/n.tf": ""})
-	if _, err := d.Plan(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 10000 modules") {
-		t.Errorf("%d calls of a module with as many: %v, want an error with the limit of modules", calls, err)
+	// One of them is an expression, so that each module has calls of its own.
+	write(t, d.Path, map[string]string{"m/m.tf": strings.ReplaceAll(root.String(), "./m", "./n") + "module \"e\" {\n  source = \"./n${path.cwd == \"\" ? \"\" : \"\"}\"\n}\n", "m/n/n.tf": ""})
+	runtime.ReadMemStats(&before)
+	_, err = d.Plan(t.Context())
+	runtime.ReadMemStats(&after)
+	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; err == nil || !strings.Contains(err.Error(), "more than 10000 modules") || mib > 200 {
+		t.Errorf("%d calls of a module with as many: %v and %d MiB, want an error with the limit of modules, and at most 200 MiB", calls, err, mib)
+	}
+}
+
+// TestSharedNames: blocks that share long names in JSON share their memory, and the text of a problem is made for the
+// first 100 only.
+func TestSharedNames(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, text string
+		mib        uint64
+	}{
+		"resources": {"a.tf.json", `{"resource":{"` + strings.Repeat("A", maxName) + `":{"a":{}` + strings.Repeat(`,"b":{}`, 60_000) + `}}}`, 290},
+		"problems":  {strings.Repeat("\x01", 200) + ".tf.json", `{"provider":{"` + strings.Repeat("\x7f", maxName) + `":[0` + strings.Repeat(`,0`, 190_000) + `]}}`, 550},
+	} {
+		d := &Dir{Path: t.TempDir()}
+		if err := os.WriteFile(filepath.Join(d.Path, c.file), []byte(c.text), 0o644); err != nil {
+			t.Logf("%s: %v", name, err) // such a name is not possible on all systems
+			continue
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := d.Read(t.Context())
+		runtime.ReadMemStats(&after)
+		if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; err == nil || mib > c.mib {
+			t.Errorf("%s: %.200v and %d MiB, want problems and at most %d MiB", name, err, mib, c.mib)
+		} else {
+			t.Logf("%s: %d MiB", name, mib)
+		}
+	}
+}
+
+// TestLinkedFiles: links among the files of a configuration are followed within the work for paths.
+func TestLinkedFiles(t *testing.T) {
+	t.Parallel()
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
+	write(t, dir, map[string]string{"d/m.tf": "", "p/d/m.tf": ""})
+	for link, target := range map[string]string{"l.tf": "d/m.tf", "p/d/l.tf": "../d/m.tf", "p/d/out.tf": "../../d/m.tf"} {
+		if err := symlink(target, filepath.Join(dir, filepath.FromSlash(link))); err != nil {
+			t.Skipf("skipped: this link cannot be made here: %v", err)
+		}
+	}
+	root := must.Get(os.OpenRoot(filepath.Join(dir, "p")))(t)
+	defer root.Close()
+	own, inside := files{dir: dir}, files{root: root, base: filepath.Join(dir, "p"), dir: "d"}
+	for name, c := range map[string]struct {
+		files  files
+		name   string
+		isLink bool
+		want   string
+		work   int
+	}{
+		"file":            {own, "d/m.tf", false, filepath.Join(dir, "d/m.tf"), pathWork + len(filepath.Join(dir, "d/m.tf"))},
+		"link":            {own, "l.tf", true, filepath.Join(dir, "d/m.tf"), 0},
+		"file of package": {inside, "m.tf", false, "d/m.tf", 2 * pathWork},
+		"link of package": {inside, "l.tf", true, "d/m.tf", 0},
+		"link out of it":  {inside, "out.tf", true, "", 0},
+	} {
+		b := &budget{ctx: t.Context(), paths: &paths{}}
+		path, err := c.files.find(b, filepath.FromSlash(c.name), c.isLink)
+		if path != filepath.FromSlash(c.want) && c.want != "" || (err == nil) != (c.want != "") || c.work > 0 && int(b.paths.spent.Load()) != c.work {
+			t.Errorf("%s: find %s: %q, %v with work %d; want %q, with work %d", name, c.name, path, err, b.paths.spent.Load(), c.want, c.work)
+		}
+		work := int(b.paths.spent.Load())
+		for over := range 2 {
+			b := &budget{ctx: t.Context(), paths: &paths{}}
+			b.paths.spend(maxPaths - work + over)
+			if _, err := c.files.find(b, filepath.FromSlash(c.name), c.isLink); errors.Is(err, errPaths) != (over == 1) {
+				t.Errorf("%s: find %s with %d too much work: %v", name, c.name, over, err)
+			}
+		}
 	}
 }
 
@@ -347,12 +424,12 @@ func TestLinks(t *testing.T) {
 	}
 	ended, stop := context.WithCancel(t.Context())
 	stop()
-	last := int64(pathWork + len(filepath.Join(dir, "d")))
+	last := pathWork + len(filepath.Join(dir, "d"))
 	for name, c := range map[string]struct {
 		ctx        context.Context
 		name, want string
 		inside     bool
-		paths      int64 // work for earlier paths
+		paths      int // work for earlier paths
 		refused    string
 	}{
 		"links":          {name: fmt.Sprintf("l%d", maxLinks), want: "d"},
@@ -368,9 +445,9 @@ func TestLinks(t *testing.T) {
 		"too long":       {name: long(maxRest + 1), refused: "too many links"},
 		"ended":          {ctx: ended, name: "l3", refused: context.Canceled.Error()},
 	} {
-		w := &walk{}
-		w.paths.Store(c.paths)
-		to, err := w.resolve(cmp.Or(c.ctx, t.Context()), dir, filepath.FromSlash(c.name), c.inside)
+		var p paths
+		p.spend(c.paths)
+		to, err := p.resolve(cmp.Or(c.ctx, t.Context()), dir, filepath.FromSlash(c.name), c.inside)
 		if to != c.want || (err == nil) != (c.refused == "") || err != nil && !strings.Contains(err.Error(), c.refused) {
 			t.Errorf("%s: resolve %s: %q, %v; want %q and the error %q", name, c.name, to, err, c.want, c.refused)
 		}

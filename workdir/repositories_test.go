@@ -259,10 +259,10 @@ func TestGuard(t *testing.T) {
 			dir := filepath.Dir(path)
 			if modules[dir] == nil {
 				limits := Limits{}.orDefault()
-				modules[dir] = &configuration{dir: &Dir{Limits: limits}, budget: &budget{ctx: t.Context(), guard: newGuard(limits)}}
+				modules[dir] = &configuration{dir: &Dir{Limits: limits}, budget: &budget{ctx: t.Context(), guard: newGuard(limits), paths: &paths{}}}
 			}
 			number++
-			if _, refused := modules[dir].open(files{dir: dir}, d.Name()); refused != nil {
+			if _, refused := modules[dir].open(files{dir: dir}, d.Name(), d.Type()&fs.ModeSymlink != 0); refused != nil {
 				text, err := os.ReadFile(path)
 				if _, diags := (file{name: path, text: text}).parse(); err != nil || !diags.HasErrors() {
 					where := name + filepath.ToSlash(strings.TrimPrefix(path, root))

@@ -3,6 +3,7 @@ package workdir
 import (
 	"cmp"
 	"context"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -247,10 +248,11 @@ func (w *walk) loadGiven() error {
 	}
 	c := configuration{dir: w.dir, budget: &w.budget}
 	for i, name := range slices.Concat([]string{"terraform.tfvars", "terraform.tfvars.json"}, slices.Sorted(maps.Keys(present))) {
-		if !present[name] || i > 1 && !strings.HasSuffix(strings.TrimSuffix(name, ".json"), ".auto.tfvars") {
+		mode, ok := present[name]
+		if !ok || mode.IsDir() || i > 1 && !strings.HasSuffix(strings.TrimSuffix(name, ".json"), ".auto.tfvars") {
 			continue
 		}
-		body, err := c.open(f, name)
+		body, err := c.open(f, name, mode&fs.ModeSymlink != 0)
 		if err != nil {
 			return err
 		}

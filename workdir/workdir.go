@@ -130,7 +130,8 @@ func (r *Result) Required() install.Requirements {
 
 // Prepare installs modules and providers, as init of the CLI does, and writes the manifest of modules and the lock
 // file. Beside an error, the result has what succeeded. If a module fails, no module is changed and no provider is
-// installed. If a provider fails, the others are installed and locked.
+// installed. If a provider fails, the others are installed and locked. This is so after the end of ctx too, when requests
+// that still run end soon after Prepare has returned.
 func (d *Dir) Prepare(ctx context.Context) (*Result, error) { return d.prepare(ctx, false) }
 
 // Plan returns what [Dir.Prepare] would do. It asks registries for versions, but downloads no package and writes
@@ -174,7 +175,12 @@ func (d *Dir) readAlone(ctx context.Context, evaluate bool) (*Module, error) {
 		return nil, err
 	}
 	w.lists = true
-	return w.module(ctx, w.top(), evaluate)
+	top := w.top()
+	m, err := w.module(ctx, top)
+	if evaluate && m != nil {
+		w.evaluate(ctx, top, m)
+	}
+	return m, err
 }
 
 // host returns the default host of addresses.
@@ -209,6 +215,7 @@ func (d *Dir) walk(plan, real bool) (*walk, error) {
 		configs: map[string]*configuration{}, visited: manifest.File{},
 		budget: budget{left: maxWork, guard: newGuard(copied.Limits)},
 	}
+	w.budget.paths = &w.paths
 	w.room.Store(copied.Limits.Packages)
 	var err error
 	if w.base, err = filepath.Abs(d.Path); err == nil && real {

@@ -192,7 +192,7 @@ func TestNames(t *testing.T) {
 		false: {"a.tofu", "b.tofu.json", "c.tf", "c.tf.json", "|", "override.tf", "x_override.tofu"},
 		true:  {"a.tf", "b.tf.json", "c.tf", "c.tf.json", "|", "override.tf"},
 	} {
-		primary, overrides, _, err := files{dir: dir}.names(terraform, false, &budget{ctx: t.Context(), guard: newGuard(Limits{})})
+		primary, overrides, _, _, err := files{dir: dir}.names(terraform, false, &budget{ctx: t.Context(), guard: newGuard(Limits{})})
 		if got := slices.Concat(primary, []string{"|"}, overrides); err != nil || !slices.Equal(got, want) {
 			t.Errorf("names for terraform %t: %q, %v; want %q", terraform, got, err, want)
 		}
