@@ -225,7 +225,7 @@ func TestHostileExpressions(t *testing.T) {
 		"doubled":    {double + "}\nmodule \"m\" {\n  source = local.a30\n}\n", "main.tf:11: a text of more than 4096 bytes"},
 		"objects":    {objects + "}\nmodule \"m\" {\n  source = \"./x${local.a30.x}\"\n}\n", ""},
 		"regex":      {local(`"`+strings.Repeat("a", 100_000)+`"`, `regex("(?:a?){1000}b", local.a)`), `main.tf:5: this call of the function "regex" is not evaluated here`},
-		"references": {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${local.b}"`) + "locals {\n  b = \"" + strings.Repeat("${local.a}", 33_000) + "\"\n}\n", "main.tf:8: a text of more than 4096 bytes"},
+		"references": {local(`"`+strings.Repeat("a", 16_000)+`"`, `"${local.b}"`) + "locals {\n  b = \"" + strings.Repeat("${local.a}", 25_000) + "\"\n}\n", "main.tf:8: a text of more than 4096 bytes"},
 		"joins":      {local(many, `"./x${local.b}"`) + "locals {\n  b = \"" + strings.Repeat("${join(\"\", local.a)}", 1_000) + "\"\n}\n", work},
 		"types":      {"variable \"v\" {\n  type = list(any)\n  default = [\"./x\"," + strings.Repeat("1,{},[],", 10_000) + "]\n}\nmodule \"m\" {\n  source = var.v[0]\n}\n", ""},
 		"optionals":  {"variable \"v\" {\n  type = list(object({ a = optional(list(object({ b = optional(string, \"./x\") })), [" + strings.Repeat("{},", 5_000) + "]) }))\n  default = [" + strings.Repeat("{},", 300) + "]\n}\nmodule \"m\" {\n  source = var.v[0].a[0].b\n}\n", ""},
