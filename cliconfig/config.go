@@ -81,6 +81,9 @@ func (c *Config) settings() *settings {
 	return s
 }
 
+// Environ returns the environment variables of the [System], in the form NAME=VALUE.
+func (c *Config) Environ() []string { return slices.Clone(c.settings().system().Environ) }
+
 // Files returns the files that were read, in order.
 func (c *Config) Files() []string { return slices.Clone(c.settings().files) }
 

@@ -6,7 +6,7 @@
 //	pkg, err := provider.Find(ctx, src, random, constraint, provider.Need{}) // the newest version that is a week old
 //
 // [Providers] and [Modules] are sources that list only versions of at least Rule.Age; the others are
-// [held][age]. If only held versions fit, the error is a [*provider.HeldError] or a [*module.HeldError].
+// [held]. If only held versions fit, the error is a [*provider.HeldError] or a [*module.HeldError].
 //
 // The date of a version is when a registry first saw it, as the list states, or when a [Ledger] did, if later.
 //
@@ -14,5 +14,5 @@
 // installs what is locked. A CLI that uses a server fails if the list lacks a locked version: set
 // Providers.Permit.
 //
-// [age]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#age
+// [held]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#age
 package cooldown

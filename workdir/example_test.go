@@ -23,13 +23,11 @@ import (
 // Prepare a directory as init does, with the user's CLI configuration.
 func ExampleDir_Prepare() {
 	prepare := func(ctx context.Context, path string) error {
-		system := cliconfig.Host()
-		config, err := cliconfig.Load(ctx, system)
+		config, err := cliconfig.Load(ctx, cliconfig.Host())
 		if err != nil {
 			return err
 		}
 		dir := workdir.New(config, path)
-		dir.Environ = system.Environ // for TF_DATA_DIR and TF_VAR_*
 		result, err := dir.Prepare(ctx)
 		if err != nil {
 			return err
@@ -137,6 +135,10 @@ func TestSnippetPrepare(t *testing.T) {
 		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	must.Do(t, prepareDirectory(t.Context(), config, dir))
+	user := must.Get(cliconfig.Load(context.Background(), cliconfig.System{Home: dir, Dir: dir, Environ: []string{"TF_VAR_x=1"}}))(t)
+	if got := workdir.New(user, dir).Environ; len(got) != 1 || got[0] != "TF_VAR_x=1" {
+		t.Errorf("New: Environ = %q, want that of the user", got)
+	}
 	both := workdir.New(config, dir)
 	if withProgress(both, func(progress.Event) {}); both.Modules.Progress == nil || both.Installer.Progress == nil {
 		t.Error("withProgress has set no functions")

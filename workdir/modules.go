@@ -425,7 +425,7 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 		reuse = err == nil && got == locked.Hash
 	}
 	if reuse {
-		return nil
+		return w.approve(ctx, to, address)
 	}
 	to.pkg, to.inside = "", ""
 	w.drop(to)
@@ -477,6 +477,25 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 		}
 	}
 	return w.lock.Set(entry)
+}
+
+// approve asks whether an installed package may be used.
+func (w *walk) approve(ctx context.Context, to *spot, address module.Address) error {
+	if w.dir.Modules.Approve == nil || w.tolerant {
+		return nil
+	}
+	version, err := recordedVersion(to.record)
+	if err != nil {
+		return err
+	}
+	location := module.Location{Module: address.Registry.Module, Version: version, Subdir: address.Registry.Subdir}
+	if address.Location != nil {
+		location = *address.Location
+	}
+	if refused := w.dir.Modules.Approve(ctx, location); refused != nil {
+		return &failure.RefusedError{Err: refused}
+	}
+	return nil
 }
 
 // compare compares the package of an earlier run with the lock.

@@ -186,11 +186,15 @@ func TestValues(t *testing.T) {
 		"file":      {typ: "string", environ: []string{"TF_VAR_v=x"}, files: map[string]string{"terraform.tfvars": "v = \"file\""}},
 		"given":     {typ: "string", files: map[string]string{"a.auto.tfvars": "v = \"file\""}, given: map[string]string{"v": "given"}},
 		"list":      {typ: "list(string)", given: map[string]string{"v": "[\"list\"]"}},
-		"workspace": {typ: "string", given: map[string]string{"v": "workspace"}},
+		"workspace": {typ: "string", given: map[string]string{"v": "workspace"}, environ: []string{"TF_WORKSPACE=other"}},
+		"selected":  {typ: "string", environ: []string{"TF_WORKSPACE=selected"}},
 	} {
 		d := w.dir(t, t.TempDir(), false)
-		d.Environ, d.Variables, d.Workspace = c.environ, c.given, "workspace"
-		source := map[string]string{"list": "var.v[0]", "default": "var.v", "workspace": "terraform.workspace"}[want]
+		d.Environ, d.Variables = c.environ, c.given
+		if want == "workspace" {
+			d.Workspace = want
+		}
+		source := map[string]string{"list": "var.v[0]", "default": "var.v", "workspace": "terraform.workspace", "selected": "terraform.workspace"}[want]
 		write(t, d.Path, map[string]string{
 			"main.tf":      fmt.Sprintf("variable \"v\" {\n  type = %s\n  default = %s\n}\nmodule \"m\" {\n  source = \"./${%s}\"\n}\n", c.typ, map[bool]string{true: "[]", false: `"default"`}[want == "list"], cmp.Or(source, "var.v")),
 			want + "/m.tf": "",

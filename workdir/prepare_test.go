@@ -212,6 +212,31 @@ func TestOffline(t *testing.T) {
 	}
 }
 
+// TestApprove: the caller is asked for each package, also when it is installed.
+func TestApprove(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := w.dir(t, t.TempDir(), false)
+	tree{files: map[string]string{"main.tf": "module \"a\" {\n  source = \"HOST/acme/network/aws//modules/subnet\"\n  version = \"1.0.0\"\n}\n"}}.write(t, w, d.Path)
+	var asked []string
+	refused := errors.New("revoked")
+	var refuse error
+	d.Modules.Approve = func(_ context.Context, loc module.Location) error {
+		asked = append(asked, fmt.Sprintf("%s %s %s", loc.Module, loc.Version, loc.Subdir))
+		return refuse
+	}
+	must.Do(t, prepare(t.Context(), d))
+	must.Do(t, prepare(t.Context(), d))
+	if want := w.host + "/acme/network/aws 1.0.0 modules/subnet"; len(asked) != 2 || asked[0] != want || asked[1] != want {
+		t.Errorf("Approve was called for %q, want twice %q", asked, want)
+	}
+	refuse = refused
+	err := prepare(t.Context(), d)
+	if _, ok := errors.AsType[*failure.RefusedError](err); !ok || !errors.Is(err, refused) || !strings.Contains(err.Error(), `module "a"`) {
+		t.Errorf("Prepare with a refused module that is installed: %v, want a RefusedError for module a", err)
+	}
+}
+
 // TestVerifyModules: the installed modules are compared with the lock, and each that differs is named.
 func TestVerifyModules(t *testing.T) {
 	t.Parallel()

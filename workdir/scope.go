@@ -148,7 +148,8 @@ func (s *spot) value(id string, at hcl.Range) value {
 	case ok && root == "var":
 		return s.variable(name, declared.at, declared.attributes)
 	}
-	workspace := cmp.Or(s.walk.dir.Workspace, "default")
+	workspace, _ := s.walk.dir.variable("TF_WORKSPACE")
+	workspace = cmp.Or(s.walk.dir.Workspace, workspace, "default")
 	text, ok := map[string]string{
 		"path.module": s.record.Dir, "path.root": ".", "path.cwd": filepath.ToSlash(s.walk.base), "terraform.workspace": workspace, "tofu.workspace": workspace,
 	}[id]

@@ -50,7 +50,8 @@ type Dir struct {
 	Registry module.Source
 
 	// Modules are the options of module downloads. AllowLocal and Replace are ignored. [New] sets Git, KeepLinks and
-	// SkipLinks: links that stay in their package are kept, and others are left out with a warning.
+	// SkipLinks: links that stay in their package are kept, and others are left out with a warning. Approve is also called
+	// for installed modules; the location of one from a registry has only Module, Version and Subdir.
 	Modules module.Options
 
 	// Installer installs providers. Its field Dir is ignored: it is the directory "providers" in the data directory.
@@ -78,17 +79,19 @@ type Dir struct {
 	// type, otherwise an expression.
 	Variables map[string]string
 
-	// Environ are environment variables in the form NAME=VALUE. TF_DATA_DIR and TF_VAR_* are used. If nil, there are none.
+	// Environ are environment variables in the form NAME=VALUE. TF_DATA_DIR, TF_WORKSPACE and TF_VAR_* are used. If nil,
+	// there are none.
 	Environ []string
 
-	// Workspace is the value of terraform.workspace. If empty, it is "default".
+	// Workspace is the value of terraform.workspace. If empty, it is TF_WORKSPACE in Environ, or "default".
 	Workspace string
 
 	// Limits are the limits of what is read.
 	Limits Limits
 }
 
-// New returns a Dir that follows a CLI configuration.
+// New returns a Dir that follows a CLI configuration. It sets Terraform, Registry, Modules, Installer and Environ. Set
+// Version too, or required_version is ignored.
 func New(config *cliconfig.Config, path string) *Dir {
 	return &Dir{
 		Path:      path,
@@ -96,6 +99,7 @@ func New(config *cliconfig.Config, path string) *Dir {
 		Registry:  config.ModuleSource(),
 		Modules:   module.Options{Git: &module.Git{}, KeepLinks: true, SkipLinks: true},
 		Installer: config.Installer(""),
+		Environ:   config.Environ(),
 	}
 }
 

@@ -49,7 +49,7 @@ func check(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	locks, err := lockfile.Load(*file)
+	locks, err := lockfile.LoadExisting(*file)
 	if err != nil {
 		return err
 	}

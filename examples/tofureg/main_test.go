@@ -295,6 +295,9 @@ func TestCheck(t *testing.T) {
 	text := fmt.Sprintf("provider %q {\n  version = \"1.0.0\"\n  hashes = [\n    \"zh:%064d\",\n  ]\n}\n\nprovider %q {\n  version = \"1.0.0\"\n}\n", s.Addr+"/acme/alpha", 0, s.Addr+"/acme/gone")
 	check0(t, os.WriteFile(file, []byte(text), 0o600))
 	out, terminal, exit := tofureg(t, s, dir, "check", "-lockfile", file, "-platform", "linux_amd64")
+	if _, _, code := tofureg(t, s, dir, "check"); code != 1 {
+		t.Errorf("check without a lock file: code %d, want 1", code)
+	}
 	if exit != 1 || !strings.Contains(out, "missing: "+s.Addr+"/acme/alpha 1.0.0 linux_amd64") || !strings.Contains(terminal, "acme/gone") {
 		t.Errorf("check with a missing provider: code %d\n%s%s", exit, out, terminal)
 	}

@@ -327,7 +327,7 @@ func copyLocked(ctx context.Context, registry *regdir.Registry, upstream module.
 	for _, e := range others {
 		log.Printf("%s is not copied: it is not in this registry", e.Key.Source)
 	}
-	_, err := registry.CopyModules(ctx, upstream, requests, module.Options{})
+	_, err := registry.CopyModules(ctx, upstream, requests, module.Options{Git: &module.Git{}})
 	if errors.Is(err, regdir.ErrExists) {
 		log.Print("a version has changed since it was copied")
 	}
