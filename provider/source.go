@@ -66,11 +66,12 @@ type Verified interface {
 //
 //	Unwrap() Source
 //
-// Packages and archives come from the wrapper, which is not called for other methods unless it has them. So one that
-// counts the requests of a server has the methods of Catalogue and of [Lister]. A wrapper that changes which versions,
-// packages, hashes or archives there are has no Unwrap: a server serves the packages of a mirror or a cache behind
-// Unwrap unjudged. Without Unwrap, or if a struct embeds a source in place of the interface [Source], it is a source of
-// its own, which a server asks for each package.
+// Packages and archives come from the wrapper. For other methods, it is called only if it has them: one that counts the
+// requests of a server needs the methods of Catalogue and of [Lister].
+//
+// A wrapper that changes which versions, packages, hashes or archives there are must have no Unwrap, because a server
+// does not judge the packages of a mirror or a cache that it finds behind Unwrap. Without Unwrap, a server asks the
+// wrapper for each package. So it does if a struct embeds a type such as a mirror in place of the interface [Source].
 func As[T any](src Source) (t T, ok bool) { return wrap.As[T](src) }
 
 // Body is an archive being fetched. The caller must close it. If the ReadCloser is an [io.Seeker], a server sends ranges

@@ -45,9 +45,9 @@ type Installer struct {
 
 	// LockPlatforms are further platforms whose hashes the lock file should have.
 	//
-	// A lock file does not say which platform a hash is for. If there is an h1 for as many archives as platforms,
-	// including Platform, Ensure hashes no archive, otherwise all. After replacing one platform by another, delete the
-	// entry.
+	// A lock file does not say which platform a hash is for. So Ensure counts: if it has an h1 for as many archives as
+	// there are platforms, Platform included, no archive is hashed, otherwise all are. After replacing one platform by
+	// another, delete the entry.
 	LockPlatforms []addrs.Platform
 
 	// Stated lets an h1 in [verify.Report.Stated] replace the download for a platform of LockPlatforms, at
