@@ -122,7 +122,7 @@ func (d *Dir) configuration(f files, root, lists bool, b *budget) (*configuratio
 		calls: map[string]*Call{}, required: map[string]*use{}, declared: map[id]hcl.Range{}, uses: map[id]*use{}, folded: map[string]string{},
 		variables: map[string]*Variable{}, outputs: map[string]*Variable{}, dir: d, budget: b, lists: lists,
 	}
-	c.problems.add(err)
+	c.add(err)
 	if !root {
 		tests = nil
 	}
@@ -133,7 +133,7 @@ func (d *Dir) configuration(f files, root, lists bool, b *budget) (*configuratio
 		isTest := i >= len(primary)+len(overrides)
 		c.overrides = i >= len(primary) && !isTest
 		body, err := c.open(f, name, links[name])
-		c.problems.add(err)
+		c.add(err)
 		if c.full {
 			break
 		}
@@ -202,22 +202,44 @@ func (c *configuration) open(f files, name string, isLink bool) (hcl.Body, error
 		return nil, err
 	}
 	body, diags := opened.parse()
-	c.problems.diagnosed(diags)
+	c.diagnosed(diags)
 	c.files = append(c.files, opened)
 	return body, nil
 }
 
-func (c *configuration) problem(at hcl.Range, format string, args ...any) {
-	if len(c.problems) == maxProblems { // whose texts take long
-		return
+// add adds an error, unless it is the end of the context.
+func (c *configuration) add(err error) {
+	if e, ok := errors.AsType[*ConfigError](err); ok && !c.told() {
+		c.problems = append(c.problems, e)
+		c.budget.guard.problems--
 	}
-	c.problems.add(wrong(at, format, args...))
+}
+
+// told reports whether no more problems are told. Their texts take long, and would be thrown away.
+func (c *configuration) told() bool {
+	return len(c.problems) >= maxProblems || len(c.problems) > 0 && c.budget.guard.problems <= 0
+}
+
+// diagnosed adds the errors in diags.
+func (c *configuration) diagnosed(diags hcl.Diagnostics) {
+	for i := range diags {
+		if c.told() {
+			return
+		}
+		c.add(diagnosed(diags[i : i+1]))
+	}
+}
+
+func (c *configuration) problem(at hcl.Range, format string, args ...any) {
+	if !c.told() {
+		c.add(wrong(at, format, args...))
+	}
 }
 
 // content returns the part of a body that a schema has.
 func (c *configuration) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent {
 	content, _, diags := body.PartialContent(schema)
-	c.problems.diagnosed(diags)
+	c.diagnosed(diags)
 	content.Blocks = slices.DeleteFunc(content.Blocks, func(b *hcl.Block) bool {
 		long := hasLongLabel(b)
 		if long {
@@ -346,8 +368,12 @@ func (c *configuration) terraform(body hcl.Body, name string) {
 			continue
 		}
 		attributes, diags := block.Body.JustAttributes()
-		c.problems.diagnosed(diags)
+		c.diagnosed(diags)
 		for name, a := range attributes {
+			if len(name) > maxName { // in JSON
+				c.problem(a.NameRange, "a name of more than %d bytes", maxName)
+				continue
+			}
 			c.required[name] = c.entry(name, a)
 		}
 	}
@@ -369,7 +395,7 @@ func (c *configuration) coreVersion(a *hcl.Attribute) {
 	case !constraint.Allows(core(c.dir.Version)):
 		err = wrong(a.Expr.Range(), "the module needs version %q of the CLI, not %s", text, c.dir.Version)
 	}
-	c.problems.add(err)
+	c.add(err)
 }
 
 // declares reports whether a block may have this type and names: in an override file those of another block.
@@ -446,7 +472,7 @@ func (c *configuration) textOf(a *hcl.Attribute, isTest bool) (literal, expressi
 	case isTest:
 		var err error
 		literal, err = c.constantText(a.Expr, false)
-		c.problems.add(err)
+		c.add(err)
 	case at.End.Byte-at.Start.Byte > maxText:
 		c.problem(at, "%q has more than %d bytes", a.Name, maxText)
 		return "", ""
@@ -529,11 +555,11 @@ func (c *configuration) entry(name string, a *hcl.Attribute) *use {
 		case key == "configuration_aliases":
 			u.aliases = c.aliases(m.Value)
 		default:
-			err = wrong(m.Key.Range(), "provider %q has %.100q; only source, version and configuration_aliases are permitted", name, key)
+			err = wrong(m.Key.Range(), "provider %.100q has %.100q; only source, version and configuration_aliases are permitted", name, key)
 		}
 	}
 	if err != nil {
-		c.problems.add(err)
+		c.add(err)
 		return nil
 	}
 	return u
@@ -558,12 +584,12 @@ func (c *configuration) providerBlock(block *hcl.Block) *use {
 	if a := content.Attributes["alias"]; a != nil {
 		var err error
 		u.alias, err = c.constantText(a.Expr, false)
-		c.problems.add(err)
+		c.add(err)
 	}
 	if a := content.Attributes["version"]; a != nil {
 		var err error
 		u.version, err = c.constraint(a.Expr, false)
-		c.problems.add(in(u.name, "version", err))
+		c.add(in(u.name, "version", err))
 	}
 	return u
 }

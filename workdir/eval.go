@@ -20,7 +20,7 @@ const (
 	itemWork   = 512       // for an item of a collection, a name, or a part of a type
 	numberWork = 4 << 10   // for a number that is not a small integer
 	wordWork   = 768       // for a word that is parsed
-	termWork   = 64        // for a word of a constant, such as a version constraint
+	termWork   = 256       // for a word of a constant, such as a version constraint
 	valueWork  = 8         // for a byte of JSON of which a value is made
 	maxText    = 4 << 10   // bytes of a source or version as it is written, and of a text that is put together
 	maxDepth   = 4_000     // nodes that are evaluated one for the other

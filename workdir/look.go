@@ -27,13 +27,14 @@ const (
 	exponentWords = 4     // a number with an exponent takes as much as these
 	escapeWords   = 3     // and so do an escape and a letter that may be an error
 	fileWords     = 16    // and so does a file
-	nameBytes     = 1_000 // of the name of a file, which places have and are sorted by: with each, a word counts once more
+	nameBytes     = 250   // of the name of a file, which places have and are sorted by: with each, a word counts once more
 )
 
 // A guard bounds what hcl/v2 cannot bear in the texts of a walk. It has what is left.
 type guard struct {
-	words, bytes int           // of the files of all modules
-	entries      int           // of directories
+	words, bytes int // of the files of all modules
+	entries      int // of directories
+	problems     int
 	wait         time.Duration // for files that are not regular after all
 	again        int           // words, and bytes / 16, of files that are parsed a second time and kept
 	effort       int           // about nanoseconds for what hcl does over and over
@@ -41,7 +42,7 @@ type guard struct {
 }
 
 func newGuard(l Limits) guard {
-	return guard{4 * l.Words, l.Files, maxEntries, time.Second, l.Words / 2, maxEffort, maxEffort}
+	return guard{4 * l.Words, l.Files, maxEntries, maxAllProblems, time.Second, l.Words / 2, maxEffort, maxEffort}
 }
 
 // A lexer is one of the lexers of hclsyntax: the one of the mode in which the text will be parsed.

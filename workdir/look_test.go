@@ -144,7 +144,10 @@ func TestHostileText(t *testing.T) {
 				fmt.Fprintf(&text, `{"alias":"%d%s"},`, i, strings.Repeat(",1", 2000))
 			}
 			return `{"provider":{"a":[` + text.String() + `{}]}}`
-		}, 420, 390, "take too much work"},
+		}, 140, 110, "take too much work"},
+		"required": {"main.tf.json", func(n int) string {
+			return `{"terraform":{"required_providers":{"` + strings.Repeat("a", n) + `":{"version":"1"}}}}`
+		}, maxName + 1, maxName, "a name of more than 1024 bytes"},
 		"AsTraversal": {"main.tf.json", func(n int) string { return provider(strings.Repeat("a[", n)) }, 190_000, 0, "invalid reference to a provider"},
 		"not a name":  {"main.tf.json", func(n int) string { return provider(strings.Repeat("!", n)) }, 190_000, 0, "invalid reference to a provider"},
 		"an address":  {"main.tf.json", func(n int) string { return to("a.b[" + strings.Repeat("!", n)) }, 190_000, 0, "invalid address"},

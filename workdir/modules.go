@@ -239,10 +239,22 @@ func (w *walk) module(ctx context.Context, at *spot) (m *Module, err error) {
 func (w *walk) evaluate(ctx context.Context, at *spot, m *Module) {
 	if at.config != nil && at.config.evaluated {
 		m.Calls = slices.Clone(m.Calls)
-		for i := range m.Calls {
-			at.evaluate(ctx, &m.Calls[i])
-		}
+		apart(func() {
+			for i := range m.Calls {
+				at.evaluate(ctx, &m.Calls[i])
+			}
+		})
 	}
+}
+
+// apart calls a function that may recurse deeply. Its stack is freed at once, and not kept by a goroutine that waits.
+func apart(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
 }
 
 // read reads the module at a place, once for all calls.
@@ -273,7 +285,7 @@ func (w *walk) read(ctx context.Context, at *spot) (err error) {
 		f = files{root, base, inside, at.record.Dir}
 	}
 	w.budget.ctx = ctx
-	at.config, err = w.dir.configuration(f, at.record.Key == "", w.lists, &w.budget)
+	apart(func() { at.config, err = w.dir.configuration(f, at.record.Key == "", w.lists, &w.budget) })
 	if errors.Is(err, fs.ErrNotExist) && at.parent != nil {
 		err = &ConfigError{at.called, fmt.Sprintf("module %q: %v", at.record.Key, err)}
 	}

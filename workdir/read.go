@@ -81,25 +81,11 @@ func (p Problems) Unwrap() []error {
 	return all
 }
 
-// maxProblems is the maximum number of problems of a module that are told.
-const maxProblems = 100
-
-// add adds an error, unless it is the end of the context.
-func (p *Problems) add(err error) {
-	if e, ok := errors.AsType[*ConfigError](err); ok && len(*p) < maxProblems {
-		*p = append(*p, e)
-	}
-}
-
-// diagnosed adds the errors in diags.
-func (p *Problems) diagnosed(diags hcl.Diagnostics) {
-	for i := range diags {
-		if len(*p) == maxProblems {
-			return
-		}
-		p.add(diagnosed(diags[i : i+1]))
-	}
-}
+// The limits of problems: of those of a module that are told, and of all modules of a walk, of which each tells one more.
+const (
+	maxProblems    = 100
+	maxAllProblems = 1_000
+)
 
 // diagnosed returns the first error, or nil.
 func diagnosed(diags hcl.Diagnostics) error {
@@ -136,7 +122,7 @@ func (f files) open(path string) (*os.File, error) {
 // find returns the path of a file. A link is followed here, because the system does not say how long it takes.
 func (f files) find(b *budget, name string, isLink bool) (string, error) {
 	path := filepath.Join(f.dir, name)
-	work := pathWork + len(path)
+	work := pathWork + len(path) + elemWork*strings.Count(path, string(filepath.Separator))
 	if f.root != nil { // which opens each element
 		work = pathWork * (1 + strings.Count(path, string(filepath.Separator)))
 	}
@@ -295,6 +281,7 @@ const (
 	maxPaths = 128 << 20
 	maxTexts = 8 << 20 // bytes of the keys and sources of all modules
 	pathWork = 256     // for a path beside its bytes
+	elemWork = 16      // and for each of its elements
 )
 
 // paths has the work for all paths of a walk.
@@ -323,7 +310,7 @@ func (p *paths) resolve(ctx context.Context, base, name string, inside bool) (st
 			return "", ctx.Err()
 		case inside && !filepath.IsLocal(next):
 			return "", errOutside
-		case links > maxLinks || len(elem)+len(rest) > maxRest || !p.spend(pathWork+len(full)+len(rest)):
+		case links > maxLinks || len(elem)+len(rest) > maxRest || !p.spend(pathWork+len(full)+elemWork*strings.Count(full, string(filepath.Separator))+len(rest)):
 			return "", fmt.Errorf("%s: %w", full, errPaths)
 		}
 		info, err := os.Lstat(full)

@@ -210,11 +210,24 @@ func TestWordsOfAllModules(t *testing.T) {
 		}
 	}
 	again := "locals {\n  m = \"./m\"\n  x = \"" + strings.Repeat("x", 160) + "\"\n}\nmodule \"m\" {\n  source = local.m\n}\n"
-	for less, want := range []string{"", "main.tf: the files of modules with expressions have more words"} {
+	for less, want := range []string{"", "main.tf: the files of modules with expressions and of variables have more words"} {
 		d := &Dir{Path: t.TempDir(), Limits: Limits{Words: 2 * (fileWords + count([]byte(again)).words + len(again)/16 - less)}}
 		write(t, d.Path, map[string]string{"main.tf": again, "m/m.tf": ""})
 		if _, err := d.Plan(t.Context()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("parsed again, %d less: %v, want an error with %q", less, err, want)
+		}
+	}
+	given := map[string]string{"main.tf": "variable \"v\" {\n  type = string\n}\nmodule \"m\" {\n  source = var.v\n}\n", "terraform.tfvars": "v = \"./m\"\nx = \"" + strings.Repeat("x", 160) + "\"\n"}
+	size := 0
+	for _, text := range given {
+		size += fileWords + count([]byte(text)).words + len(text)/16
+	}
+	for less, want := range []string{"", "terraform.tfvars: the files of modules with expressions and of variables have more words"} {
+		d := &Dir{Path: t.TempDir(), Limits: Limits{Words: 2 * (size - less)}}
+		write(t, d.Path, given)
+		write(t, d.Path, map[string]string{"m/m.tf": ""})
+		if _, err := d.Plan(t.Context()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("with variables, %d less: %v, want an error with %q", less, err, want)
 		}
 	}
 }
@@ -267,7 +280,8 @@ func TestPatterns(t *testing.T) {
 		must.Do(t, w.open(t.Context()))
 		resolved := 0
 		for _, dir := range []string{"m", "m/a", "m/a/b"} {
-			resolved += pathWork + len(filepath.Join(w.store.Root.Name(), dir)) + len("m/a/b") - len(dir) - min(1, len("m/a/b")-len(dir))
+			full := filepath.Join(w.store.Root.Name(), dir)
+			resolved += pathWork + len(full) + elemWork*strings.Count(full, string(filepath.Separator)) + len("m/a/b") - len(dir) - min(1, len("m/a/b")-len(dir))
 		}
 		w.paths.spend(maxPaths - len("a/b")*len("a/b") - resolved + over)
 		if ok := w.installed(t.Context(), &spot{record: record}, record, addrs.ModuleConstraint{}, address); ok != (over == 0) {
@@ -338,6 +352,31 @@ func TestSharedNames(t *testing.T) {
 	}
 }
 
+// TestManyProblems: all modules together keep 1,000 problems, and each one more.
+func TestManyProblems(t *testing.T) {
+	t.Parallel()
+	const modules = 20
+	files := map[string]string{}
+	for i := range modules {
+		files["main.tf"] += fmt.Sprintf("module \"m%d\" {\n  source = \"./m%d\"\n}\n", i, i)
+		files[fmt.Sprintf("m%d/m.tf", i)] = strings.Repeat("variable a {}\n", 150)
+	}
+	d := &Dir{Path: t.TempDir()}
+	write(t, d.Path, files)
+	w := must.Get(d.walk(true, true))(t)
+	w.tolerant, w.lock, w.group = true, &modulelock.File{}, &errgroup.Group{}
+	root := w.top()
+	must.Do(t, w.visit(t.Context(), root))
+	must.Do(t, w.group.Wait())
+	kept := 0
+	for _, c := range w.configs {
+		kept += len(c.problems)
+	}
+	if want := maxAllProblems + modules - maxAllProblems/maxProblems; kept != want || len(w.configs) != modules+1 {
+		t.Errorf("%d modules keep %d problems, want %d", len(w.configs), kept, want)
+	}
+}
+
 // TestLinkedFiles: links among the files of a configuration are followed within the work for paths.
 func TestLinkedFiles(t *testing.T) {
 	t.Parallel()
@@ -358,7 +397,7 @@ func TestLinkedFiles(t *testing.T) {
 		want   string
 		work   int
 	}{
-		"file":            {own, "d/m.tf", false, filepath.Join(dir, "d/m.tf"), pathWork + len(filepath.Join(dir, "d/m.tf"))},
+		"file":            {own, "d/m.tf", false, filepath.Join(dir, "d/m.tf"), pathWork + len(filepath.Join(dir, "d/m.tf")) + elemWork*strings.Count(filepath.Join(dir, "d/m.tf"), string(filepath.Separator))},
 		"link":            {own, "l.tf", true, filepath.Join(dir, "d/m.tf"), 0},
 		"file of package": {inside, "m.tf", false, "d/m.tf", 2 * pathWork},
 		"link of package": {inside, "l.tf", true, "d/m.tf", 0},
@@ -424,7 +463,7 @@ func TestLinks(t *testing.T) {
 	}
 	ended, stop := context.WithCancel(t.Context())
 	stop()
-	last := pathWork + len(filepath.Join(dir, "d"))
+	last := pathWork + len(filepath.Join(dir, "d")) + elemWork*strings.Count(filepath.Join(dir, "d"), string(filepath.Separator))
 	for name, c := range map[string]struct {
 		ctx        context.Context
 		name, want string

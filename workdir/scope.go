@@ -70,11 +70,7 @@ func (c *configuration) load(b *budget) {
 	}
 	c.blocks = map[string]block{}
 	for _, f := range c.files {
-		at := hcl.Range{Filename: f.name}
-		if b.guard.again -= f.count + len(f.text)/16; b.guard.again < 0 {
-			b.fail(at, "the files of modules with expressions have more words and symbols than the field Limits.Words permits")
-		}
-		if !b.charge(at, wordWork/3*f.count) {
+		if !b.again(f) || !b.charge(hcl.Range{Filename: f.name}, wordWork/3*f.count) {
 			c.blocks = nil // for another call, which fails for this reason too
 			return
 		}
@@ -96,6 +92,14 @@ func (c *configuration) load(b *budget) {
 		}
 	}
 	c.files = nil
+}
+
+// again takes a file whose expressions are kept from what is left of words, and reports whether there were enough.
+func (b *budget) again(f file) bool {
+	if b.guard.again -= f.count + len(f.text)/16; b.guard.again < 0 {
+		b.fail(hcl.Range{Filename: f.name}, "the files of modules with expressions and of variables have more words and symbols than the field Limits.Words permits")
+	}
+	return b.err == nil
 }
 
 // declare keeps a declaration, or overrides it.
@@ -257,8 +261,11 @@ func (w *walk) loadGiven() error {
 		if err != nil {
 			return err
 		}
+		if !w.budget.again(c.files[len(c.files)-1]) {
+			return w.budget.err
+		}
 		attributes, diags := body.JustAttributes()
-		c.problems.diagnosed(diags)
+		c.diagnosed(diags)
 		maps.Copy(w.given, attributes)
 	}
 	if len(c.problems) > 0 {

@@ -27,6 +27,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -43,7 +44,7 @@ const (
 	maxCommas = 100_000  // four for a module
 )
 
-// ErrSyntax means that a file is not a manifest of modules, or exceeds 16 MiB or 100,000 commas.
+// ErrSyntax means that a file is not a manifest of modules, has invalid UTF-8, or exceeds 16 MiB or 100,000 commas.
 var ErrSyntax = errors.New("not a manifest of modules; remove the file to install the modules again")
 
 // Record is the entry of a module. Its texts are as in the file, so they may be invalid.
@@ -60,7 +61,7 @@ type File map[string]Record
 // Parse parses a manifest. Of several records with one key it returns the last. The error wraps [ErrSyntax].
 func Parse(data []byte) (File, error) {
 	var all struct{ Modules []Record }
-	if len(data) > maxSize || bytes.Count(data, []byte(",")) > maxCommas || jsondoc.Unmarshal(data, &all) != nil {
+	if len(data) > maxSize || !utf8.Valid(data) || bytes.Count(data, []byte(",")) > maxCommas || jsondoc.Unmarshal(data, &all) != nil {
 		return nil, ErrSyntax
 	}
 	file := File{}
