@@ -341,10 +341,11 @@ type Limits struct {
 	// Module is the maximum size of the files of one module in bytes. The default is 16 MiB.
 	Module int
 
-	// Words is the maximum number of words and symbols in these files. A string of JSON counts as one. hcl/v2
-	// needs about 700 bytes for each while it parses, and [Contents] keep about 30. The files of all modules may have
-	// four times as many, with ReadTree twice as many; those that are parsed again to evaluate expressions half as many, where 16 bytes count as another
-	// word. The default is 400,000.
+	// Words is the maximum number of words and symbols in these files. A string of JSON counts as one, and for each 250
+	// bytes of a file's name a word counts once more. hcl/v2 needs about 700 bytes for each while it parses, and [Contents]
+	// keep about 30. The files of all modules may have four times as many, with ReadTree twice as many. Files with values of
+	// variables, and those that are parsed again to evaluate expressions, may have half as many, where 16 bytes count as
+	// another word. The default is 400,000.
 	Words int
 
 	// Files is the maximum size of the files of all modules in bytes. The default is 24 MiB.
