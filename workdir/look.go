@@ -42,7 +42,10 @@ type guard struct {
 }
 
 func newGuard(l Limits) guard {
-	return guard{4 * l.Words, l.Files, maxEntries, maxAllProblems, time.Second, l.Words / 2, maxEffort, maxEffort}
+	return guard{
+		words: 4 * l.Words, bytes: l.Files, entries: maxEntries, problems: maxAllProblems, wait: time.Second,
+		again: l.Words / 2, effort: maxEffort, doubt: maxEffort,
+	}
 }
 
 // A lexer is one of the lexers of hclsyntax: the one of the mode in which the text will be parsed.

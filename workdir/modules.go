@@ -28,9 +28,10 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// maxModules is the maximum number of modules, and maxCalls of nested calls.
+// The limits of modules: their number, nested calls, and the bytes of their keys and sources.
 const (
 	maxModules = 10_000
+	maxTexts   = 8 << 20
 	maxCalls   = 50
 )
 
@@ -431,7 +432,12 @@ func (w *walk) remote(ctx context.Context, to, from *spot, constraint addrs.Modu
 	case locks && w.verify:
 		return w.compare(ctx, to, old, constraint, address, locked)
 	}
-	reuse := ok && !w.dir.Upgrade && (!locks || isLocked && old.Version == locked.Version.String()) && w.installed(ctx, to, old, constraint, address)
+	reuse := ok && !w.dir.Upgrade && (!locks || isLocked && old.Version == locked.Version.String())
+	if reuse {
+		if reuse, err = w.installed(ctx, to, old, constraint, address); err != nil {
+			return err
+		}
+	}
 	if reuse && locks && w.dir.Rehash {
 		got, err := w.store.Hash(ctx, to.pkg)
 		reuse = err == nil && got == locked.Hash
@@ -513,7 +519,9 @@ func (w *walk) approve(ctx context.Context, to *spot, address module.Address) er
 // compare compares the package of an earlier run with the lock.
 func (w *walk) compare(ctx context.Context, to *spot, old manifest.Record, constraint addrs.ModuleConstraint, address module.Address, locked modulelock.Entry) (err error) {
 	found := locked
-	switch installed := w.installed(ctx, to, old, constraint, address); {
+	installed, err := w.installed(ctx, to, old, constraint, address)
+	switch {
+	case err != nil:
 	case locked.Hash.IsZero():
 		err = fmt.Errorf("%s has no entry for it", modulelock.Name)
 	case !installed:
@@ -537,18 +545,19 @@ func (w *walk) differs(to *spot, err error) {
 	w.beside = append(w.beside, fmt.Errorf("module %q: %w", to.record.Key, err))
 }
 
-// installed reports whether the package of an earlier run suits the module block, and uses it.
-func (w *walk) installed(ctx context.Context, to *spot, old manifest.Record, constraint addrs.ModuleConstraint, address module.Address) bool {
+// installed reports whether the package of an earlier run suits the module block, and uses it. The error says that this is
+// not known.
+func (w *walk) installed(ctx context.Context, to *spot, old manifest.Record, constraint addrs.ModuleConstraint, address module.Address) (bool, error) {
 	if old.Source != to.record.Source || len(old.Dir) > maxText || path.Clean(old.Dir) != old.Dir {
-		return false
+		return false, nil
 	}
 	if v, err := recordedVersion(old); err != nil || !v.IsZero() && !constraint.Allows(v) {
-		return false
+		return false, nil
 	}
 	pkg := path.Join(w.modulesDir(), to.record.Key)
 	inside, ok := strings.CutPrefix(old.Dir+"/", pkg+"/")
 	if !ok || w.store == nil {
-		return false
+		return false, nil
 	}
 	inside = cmp.Or(strings.TrimSuffix(inside, "/"), ".")
 	sub, end := address.Registry.Subdir, inside
@@ -561,41 +570,44 @@ func (w *walk) installed(ctx context.Context, to *spot, old manifest.Record, con
 		sub = cmp.Or(sub, end)
 	}
 	if !w.paths.spend(len(sub) * len(end)) { // which a pattern takes
-		return false
+		return false, errPaths
 	}
 	if same, err := path.Match(cmp.Or(sub, "."), end); err == nil && !same {
-		return false
+		return false, nil
 	}
 	inside = filepath.FromSlash(inside)
 	dir, err := w.paths.resolve(ctx, w.store.Root.Name(), filepath.Join(to.record.Key, inside), true)
+	if ctx.Err() != nil || errors.Is(err, errPaths) {
+		return false, err
+	}
 	if err != nil {
 		return w.linked(ctx, to, old)
 	}
 	info, err := os.Lstat(filepath.Join(w.store.Root.Name(), dir))
 	if err != nil || !info.IsDir() {
-		return false
+		return false, nil
 	}
 	to.record, to.pkg, to.inside = old, to.record.Key, inside
-	return true
+	return true, nil
 }
 
 // linked reports whether the module is a directory of the user that a link in the store leads to, as the CLI makes
 // it for an absolute path, and uses it.
-func (w *walk) linked(ctx context.Context, to *spot, old manifest.Record) bool {
+func (w *walk) linked(ctx context.Context, to *spot, old manifest.Record) (bool, error) {
 	target, err := w.store.Root.Readlink(to.record.Key)
 	if err != nil || !filepath.IsAbs(target) || !strings.HasPrefix(to.record.Source, "file://") {
-		return false
+		return false, nil
 	}
 	dir, err := w.paths.resolve(ctx, w.base, filepath.FromSlash(old.Dir), false)
-	if err != nil {
-		return false
+	if ctx.Err() != nil || errors.Is(err, errPaths) {
+		return false, err
 	}
 	dir = abs(w.base, dir)
-	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
-		return false
+	if info, failed := os.Lstat(dir); err != nil || failed != nil || !info.IsDir() {
+		return false, nil
 	}
 	to.record, to.files = old, files{dir: dir, name: old.Dir}
-	return true
+	return true, nil
 }
 
 // locate chooses a version of a module, unless it is locked, and asks the registry where it is. A plan does not need that.

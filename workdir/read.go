@@ -183,10 +183,10 @@ func (f files) names(terraform, root bool, b *budget) (primary, overrides, tests
 	for _, name := range slices.Sorted(maps.Keys(present)) {
 		stem, program, syntax := splitName(name)
 		links[name] = present[name]&fs.ModeSymlink != 0
-		has := func(name string) bool { _, ok := present[name]; return ok }
+		tofu, both := present[stem+".tofu"+syntax]
 		switch {
 		case program == "" || present[name].IsDir() || terraform && program == ".tofu":
-		case !terraform && program == ".tf" && has(stem+".tofu"+syntax) && !present[stem+".tofu"+syntax].IsDir():
+		case !terraform && program == ".tf" && both && !tofu.IsDir():
 		case strings.HasPrefix(syntax, "test"):
 			tests = append(tests, name)
 		case stem == "override" || strings.HasSuffix(stem, "_override"):
@@ -279,15 +279,14 @@ const (
 	maxLinks = 255
 	maxRest  = 64 << 10 // bytes of what is left of a path
 	maxPaths = 128 << 20
-	maxTexts = 8 << 20 // bytes of the keys and sources of all modules
-	pathWork = 256     // for a path beside its bytes
-	elemWork = 16      // and for each of its elements
+	pathWork = 256 // for a path beside its bytes
+	elemWork = 16  // and for each of its elements
 )
 
 // paths has the work for all paths of a walk.
 type paths struct{ spent atomic.Int64 }
 
-var errPaths = errors.New("too many links, or too long paths")
+var errPaths = errors.New("the paths and links of all files and modules take too much work")
 
 // spend takes work before it is done, and reports whether to do it.
 func (p *paths) spend(work int) bool { return p.spent.Add(int64(work)) <= maxPaths }
@@ -310,7 +309,9 @@ func (p *paths) resolve(ctx context.Context, base, name string, inside bool) (st
 			return "", ctx.Err()
 		case inside && !filepath.IsLocal(next):
 			return "", errOutside
-		case links > maxLinks || len(elem)+len(rest) > maxRest || !p.spend(pathWork+len(full)+elemWork*strings.Count(full, string(filepath.Separator))+len(rest)):
+		case links > maxLinks || len(elem)+len(rest) > maxRest:
+			return "", fmt.Errorf("%s: too many links", full)
+		case !p.spend(pathWork + len(full) + elemWork*strings.Count(full, string(filepath.Separator)) + len(rest)):
 			return "", fmt.Errorf("%s: %w", full, errPaths)
 		}
 		info, err := os.Lstat(full)

@@ -284,8 +284,11 @@ func TestPatterns(t *testing.T) {
 			resolved += pathWork + len(full) + elemWork*strings.Count(full, string(filepath.Separator)) + len("m/a/b") - len(dir) - min(1, len("m/a/b")-len(dir))
 		}
 		w.paths.spend(maxPaths - len("a/b")*len("a/b") - resolved + over)
-		if ok := w.installed(t.Context(), &spot{record: record}, record, addrs.ModuleConstraint{}, address); ok != (over == 0) {
-			t.Errorf("installed with %d too much work: %v", over, ok)
+		if ok, err := w.installed(t.Context(), &spot{record: record}, record, addrs.ModuleConstraint{}, address); ok != (over == 0) || errors.Is(err, errPaths) == ok {
+			t.Errorf("installed with %d too much work: %v, %v", over, ok, err)
+		}
+		if ok, err := w.installed(canceled(t), &spot{record: record}, record, addrs.ModuleConstraint{}, address); ok || err == nil {
+			t.Errorf("installed after the end of the context: %v, %v; want an error", ok, err)
 		}
 		w.store.Close(t.Context())
 	}
@@ -475,7 +478,7 @@ func TestLinks(t *testing.T) {
 		"too many links": {name: fmt.Sprintf("l%d", maxLinks+1), refused: "too many links"},
 		"a loop":         {name: "loop", refused: "too many links"},
 		"work":           {name: "d", paths: maxPaths - last, want: "d"},
-		"too much work":  {name: "d", paths: maxPaths - last + 1, refused: "too many links"},
+		"too much work":  {name: "d", paths: maxPaths - last + 1, refused: errPaths.Error()},
 		"inside":         {name: "l2", inside: true, want: "d"},
 		"outside":        {name: "d/../..", inside: true, refused: errOutside.Error()},
 		"absolute":       {name: "d/absolute/l1", want: filepath.Join(dir, "d")},

@@ -53,7 +53,6 @@ func prepare(ctx context.Context, c *call) error {
 // workdir returns a directory that follows the configuration of the user.
 func (c *call) workdir(config *cliconfig.Config, path string) *workdir.Dir {
 	d := workdir.New(config, path)
-	d.Terraform = c.system.Terraform
 	d.Modules.Progress, d.Installer.Progress = c.step, c.step
 	return d
 }

@@ -199,7 +199,7 @@ func TestParse(t *testing.T) {
 		text string
 		n    int // records, or -1 for an error
 	}{
-		"null": {`{"Modules":null}`, 0}, "nothing": {"", -1}, "list": {"[]", -1}, "cut": {`{"Modules":[`, -1}, "number": {`{"Modules":[{"Key":1}]}`, -1},
+		"null": {`{"Modules":null}`, 0}, "nothing": {"", -1}, "list": {"[]", -1}, "cut": {`{"Modules":[`, -1}, "invalid UTF-8": {"{\"Modules\":[{\"Key\":\"\xff\"}]}", -1}, "number": {`{"Modules":[{"Key":1}]}`, -1},
 		"an unknown member": {`{"Modules":[{"Key":"a","New":true}]}`, 1},
 		"one key twice":     {`{"Modules":[{"Key":"a"},{"Key":"a","Dir":"x"}]}`, 1},
 		"16 MiB":            {pad(16 << 20), 0}, "16 MiB + 1": {pad(16<<20 + 1), -1},

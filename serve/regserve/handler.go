@@ -92,7 +92,7 @@ type Handler struct {
 	// Limits.Package is the maximum size of a streamed archive in bytes.
 	Limits checksum.Limits
 
-	// TempDir is for archives of range requests. If empty, [os.TempDir] is used.
+	// TempDir is for archives of range requests, and for packages of ModuleOptions. If empty, [os.TempDir] is used.
 	TempDir string
 
 	// Logger and Access are as in mirrorserve.Handler.
