@@ -160,7 +160,7 @@ func (a *adder) queue(ctx context.Context, p addrs.Provider) *queue {
 	defer a.mu.Unlock()
 	q := a.queues[p]
 	if q == nil {
-		q = &queue{listed: sync.OnceValues(func() (*files, error) { return a.m.listFiles(ctx, p, providerDir(p)) })}
+		q = &queue{turn: make(chan struct{}, 1), listed: sync.OnceValues(func() (*files, error) { return a.m.listFiles(ctx, p, providerDir(p)) })}
 		a.queues[p] = q
 	}
 	return q
@@ -241,9 +241,9 @@ func (j *job) explain(platform addrs.Platform, err error) error {
 
 // queue has the jobs of a provider whose versions are published together, after those before them.
 type queue struct {
-	listed     func() (*files, error) // the files of the provider at some time of the call
-	publishing sync.Mutex             // also guards err of the jobs
-	waiting    []*job                 // guarded by mu of the adder
+	listed  func() (*files, error) // the files of the provider at some time of the call
+	turn    chan struct{}          // full while somebody publishes (not a mutex: that may wait for a file); also guards err of the jobs
+	waiting []*job                 // guarded by mu of the adder
 }
 
 // publish publishes the version of a job together with those that are added while others are published.
@@ -257,8 +257,8 @@ func (a *adder) publish(ctx context.Context, j *job) {
 	q.waiting = append(q.waiting, j)
 	a.mu.Unlock()
 
-	q.publishing.Lock()
-	defer q.publishing.Unlock()
+	q.turn <- struct{}{} // who has the turn ends with ctx
+	defer func() { <-q.turn }()
 	a.mu.Lock()
 	var jobs []*job // empty if another call has published the version
 	jobs, q.waiting = q.waiting, nil
