@@ -249,13 +249,16 @@ func (w *walk) evaluate(ctx context.Context, at *spot, m *Module) {
 }
 
 // apart calls a function that may recurse deeply. Its stack is freed at once, and not kept by a goroutine that waits.
+// A panic of hcl reaches the caller, who may recover.
 func apart(f func()) {
-	done := make(chan struct{})
+	done := make(chan any)
 	go func() {
-		defer close(done)
+		defer func() { done <- recover() }()
 		f()
 	}()
-	<-done
+	if v := <-done; v != nil {
+		panic(v)
+	}
 }
 
 // read reads the module at a place, once for all calls.

@@ -4,9 +4,7 @@
 //	go run ./examples/proxy -cert cert.pem -key key.pem -tokens tokens.txt -secret secret.txt -dir /srv/proxy
 //
 // Several processes may share the directory and the secret, behind a load balancer that forwards TCP. Copy this file.
-//
-// In a configuration the server's name replaces the registry's, proxy.example.com/hashicorp/random. Or the CLI
-// configuration names the mirror, and sources stay as they are:
+// A source is proxy.example.com/hashicorp/random then. Or the CLI configuration names the mirror, and sources stay:
 //
 //	provider_installation {
 //	  network_mirror { url = "https://proxy.example.com/providers/" }
@@ -14,7 +12,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -99,11 +96,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	// The load balancer sees that the process is not ready, then running downloads end.
 	p.draining.Store(true)
-	logger.Info("draining")
 	time.Sleep(*drain)
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute)
-	defer cancel()
-	return server.Shutdown(limited)
+	time.AfterFunc(10*time.Minute, func() { server.Close() })
+	return server.Shutdown(context.WithoutCancel(ctx))
 }
 
 // readTokens returns a function that accepts requests with one of the tokens in a file.
@@ -127,9 +122,8 @@ type proxy struct {
 	authorize func(*http.Request) error
 	cache     *mirrorserve.Cache
 	draining  atomic.Bool
-
-	mu     sync.Mutex
-	served map[string][2]int64 // answers and bytes, by labels
+	mu        sync.Mutex
+	served    map[string][2]int64 // answers and bytes, by labels; guarded by mu
 }
 
 func (p *proxy) handler(tokens, secretFile, own string, age time.Duration, old time.Time, logger *slog.Logger) (_ http.Handler, err error) {
@@ -146,18 +140,24 @@ func (p *proxy) handler(tokens, secretFile, own string, age time.Duration, old t
 		return nil, err
 	}
 	registry := &regclient.Client{}
-	// The registry states no dates of providers: without Old, a new proxy would hold all versions back for a week.
-	// With a time soon after its start, it trusts what is used then.
+	// The registry states no dates of providers: without Old, a new proxy holds all versions back for a week.
 	rule := cooldown.Rule{Age: age, Dates: &cooldown.Ledger{Store: &storage.Dir{Path: dates}, Old: old}}
 	p.cache = &mirrorserve.Cache{
 		Source: registry, Mirror: &mirrordir.Mirror{Store: &storage.Dir{Path: files}}, Logger: logger,
 		Patterns: provider.Patterns{Include: []provider.Pattern{provider.MustParsePattern(upstream + "/*/*")}},
 		Cooldown: &cooldown.Providers{Rule: rule, Patterns: provider.Patterns{Exclude: []provider.Pattern{ours}}},
 	}
+	// The registry names the repositories, and git has the credentials of the user: only those of one host.
+	git := &module.Git{VetoHost: func(host string) error {
+		if host != "github.com" {
+			return errors.New("only modules of github.com are served")
+		}
+		return nil
+	}}
 	modules := &cooldown.Modules{Source: registry, Rule: rule, Exclude: []module.Pattern{module.MustParsePattern(upstream + "/" + own + "/*/*")}}
 	mux := http.NewServeMux()
 	mux.Handle("/", &regserve.Handler{
-		Providers: p.cache, Modules: modules, StreamModules: true, ModuleOptions: &module.Options{Git: &module.Git{}, KeepLinks: true, SkipLinks: true, Cache: &module.Cache{Path: filepath.Join(p.dir, "modules")}},
+		Providers: p.cache, Modules: modules, StreamModules: true, ModuleOptions: &module.Options{Git: git, KeepLinks: true, SkipLinks: true, Cache: &module.Cache{Path: filepath.Join(p.dir, "modules")}},
 		Authorize: p.authorize, Secret: secret, Logger: logger, Access: p.count,
 	})
 	mux.Handle("/providers/", http.StripPrefix("/providers", &mirrorserve.Handler{
@@ -177,7 +177,7 @@ func (p *proxy) ready(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (p *proxy) count(_ context.Context, e access.Entry) {
-	labels := fmt.Sprintf(`{kind=%q,status="%d",cache=%q}`, e.Kind, e.Status, cmp.Or(e.Cache, "none"))
+	labels := fmt.Sprintf(`{kind=%q,status="%d",cache=%q}`, e.Kind, e.Status, e.Cache)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := p.served[labels]

@@ -97,10 +97,12 @@ func (b *balancer) run() {
 	}
 }
 
-// internet forwards each connection, for whatever host, to a test registry, as the proxy server of a company does.
-func internet(t *testing.T, registry string) string {
+// internet forwards each connection, for whatever host, to a test registry, as the proxy server of a company does. It
+// notes the hosts.
+func internet(t *testing.T, registry string, asked *sync.Map) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Store(r.Host, true)
 		out, err := net.Dial("tcp", registry)
 		if r.Method != http.MethodConnect || err != nil {
 			http.Error(w, "no", http.StatusBadGateway)
@@ -156,6 +158,7 @@ type company struct {
 	a, b     *process
 	host     string // of the load balancer
 	upstream *regtest.Registry
+	asked    sync.Map // hosts and ports
 	client   *http.Client
 	ca       []byte
 }
@@ -200,7 +203,7 @@ func newCompany(t *testing.T) *company {
 		"-cert", write("cert.pem", c.ca), "-key", write("key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
 		"-tokens", write("tokens", []byte("another\n"+token+"\n")), "-secret", write("secret", []byte(strings.Repeat("s", 32))),
 	}
-	env := []string{"HTTPS_PROXY=" + internet(t, strings.TrimPrefix(registry.URL, "https://")), "SSL_CERT_FILE=" + write("upstream.pem", registry.CertPEM)}
+	env := []string{"HTTPS_PROXY=" + internet(t, strings.TrimPrefix(registry.URL, "https://"), &c.asked), "SSL_CERT_FILE=" + write("upstream.pem", registry.CertPEM)}
 	c.a, c.b = start(t, env, args...), start(t, env, args...)
 	lb := &balancer{Listener: must.Get(net.Listen("tcp", "127.0.0.1:0"))(t), targets: []string{c.a.address, c.b.address}}
 	t.Cleanup(func() { lb.Close() })
@@ -293,6 +296,21 @@ func cli(t *testing.T, name string) string {
 		t.Skipf("skipped: %s is not installed", name)
 	}
 	return path
+}
+
+// TestGitHosts: the registry names the repositories, and only those of github.com are asked.
+func TestGitHosts(t *testing.T) {
+	t.Parallel()
+	cli(t, "git")
+	c := newCompany(t)
+	for host, want := range map[string]bool{"github.com": true, "git.example.com": false} {
+		name, _, _ := strings.Cut(host, ".")
+		c.upstream.AddModule(regtest.Module{Address: "acme/" + name + "/aws", Version: "1.0.0", Location: "git::https://" + host + "/acme/x.git"})
+		status, body := c.get(t, c.a.address, "/v1/modules/acme/"+name+"/aws/1.0.0/package")
+		if _, asked := c.asked.Load(host + ":443"); asked != want || status != http.StatusBadGateway { // there is no such repository
+			t.Errorf("a repository of %s: status %d, %s, asked %t; want 502, asked %t", host, status, body, asked, want)
+		}
+	}
 }
 
 // TestKilledInTheMiddle: programs that install while a process is killed get what was published, from the other one.
