@@ -19,6 +19,7 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/archive/xz"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/hashlist"
 	"github.com/tofureg/tofureg/progress"
@@ -186,7 +187,7 @@ func (s *staging) unpack(ctx context.Context, ofGit bool, write func(root *os.Ro
 	limits := archive.Limits(s.limits)
 	limits.Package = -1 // bodyReader limits what is received
 	// Real packages have names that not every system keeps.
-	options := archive.Options{Limits: limits, Native: true, Lenient: true, KeepLinks: s.o.KeepLinks, Write: may, Omit: func(name string, link bool) bool {
+	options := archive.Options{Limits: limits, Native: true, Lenient: true, KeepLinks: s.o.KeepLinks, Xz: xz.NewReader, Write: may, Omit: func(name string, link bool) bool {
 		switch {
 		// The directories of version control are not part of a package, and their settings can run
 		// programs when git reads the files.

@@ -101,6 +101,10 @@ type Options struct {
 	// names is dropped, and entries for the root itself are ignored.
 	Lenient bool
 
+	// Xz decompresses xz, as NewReader of package [github.com/tofureg/tofureg/internal/archive/xz]. If nil, tar.xz is
+	// refused.
+	Xz func(io.Reader) (io.Reader, error)
+
 	// Write is added to the modes 644 and 755 of files and directories: 0o022 lets the umask alone decide who may write.
 	Write fs.FileMode
 }

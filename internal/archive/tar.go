@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/therootcompany/xz"
-
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive/inflate"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -32,7 +30,7 @@ func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, o Opti
 	packed := &packedReader{r: Until(ctx, r), left: limits.Package, limit: limits.Package}
 	in := &tarStream{ctx: ctx, packed: packed, left: streamLimit(limits)}
 	var err error
-	if in.unpacked, err = f.decompressor(bufio.NewReaderSize(packed, 64<<10)); err == io.EOF {
+	if in.unpacked, err = o.decompressor(f, bufio.NewReaderSize(packed, 64<<10)); err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
@@ -215,16 +213,16 @@ func Sniff(head []byte) Format {
 	return ""
 }
 
-// decompressor returns a reader of the decompressed data. Its memory is bounded, for xz by maxDictionary.
-func (f Format) decompressor(r *bufio.Reader) (io.Reader, error) {
-	switch f {
-	case FormatTarGzip:
+// decompressor returns a reader of the decompressed data. Its memory is bounded.
+func (o Options) decompressor(f Format, r *bufio.Reader) (io.Reader, error) {
+	switch {
+	case f == FormatTarGzip:
 		return inflate.NewGzipReader(r), nil
-	case FormatTarXz:
-		return xz.NewReader(r, maxDictionary)
-	case FormatTarBzip2:
+	case f == FormatTarXz && o.Xz != nil:
+		return o.Xz(r)
+	case f == FormatTarBzip2:
 		return bzip2.NewReader(r), nil
-	case FormatTar:
+	case f == FormatTar:
 		return r, nil
 	}
 	return nil, fmt.Errorf("%q is not a tar", string(f))
@@ -332,16 +330,10 @@ func (s *tarStream) drain(buf []byte) error {
 	return io.ErrNoProgress
 }
 
-// maxDictionary is the largest dictionary that the levels 0 to 9 of the xz program use.
-const maxDictionary = 64 << 20
-
 // unreadable converts errors of decompressors and of archive/tar, which all are about invalid data.
 func unreadable(err error) error {
 	if d := damaged(err); d != err || errors.Is(err, failure.ErrArchive) || errors.Is(err, failure.ErrTooLarge) {
 		return d
-	}
-	if errors.Is(err, xz.ErrMemlimit) {
-		return tooLarge("an xz dictionary of more than %d bytes", maxDictionary)
 	}
 	return bad("%w", err)
 }

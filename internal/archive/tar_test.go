@@ -22,6 +22,7 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/archive/xz"
 	"github.com/tofureg/tofureg/internal/testing/archivetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 )
@@ -85,6 +86,7 @@ func untar(t testing.TB, data []byte, o archive.Options) (string, []archive.File
 func untarInto(t testing.TB, dir string, r io.Reader, f archive.Format, o archive.Options) ([]archive.File, error) {
 	t.Helper()
 	root := openRoot(t, dir)
+	o.Xz = xz.NewReader
 	return archive.UnpackTar(t.Context(), r, f, root, o)
 }
 
@@ -442,8 +444,9 @@ func TestUnpackTarOtherFormat(t *testing.T) {
 	if list, err := untarInto(t, t.TempDir(), bytes.NewReader(data), archive.FormatTar, archive.Options{}); err != nil || len(list) != 2 {
 		t.Errorf("not compressed: %d entries, %v", len(list), err)
 	}
-	for _, f := range []archive.Format{"", archive.FormatZip, "tar.zst"} {
-		if _, err := untarInto(t, t.TempDir(), bytes.NewReader(fixture(t, "plain.tar.gz")), f, archive.Options{}); err == nil {
+	// Options.Xz is nil.
+	for _, f := range []archive.Format{"", archive.FormatZip, "tar.zst", archive.FormatTarXz} {
+		if _, err := archive.UnpackTar(t.Context(), bytes.NewReader(fixture(t, "plain.tar.gz")), f, openRoot(t, t.TempDir()), archive.Options{}); err == nil {
 			t.Errorf("%q: no error", f)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/archive/xz"
 	"github.com/tofureg/tofureg/internal/testing/archivetest"
 	"github.com/tofureg/tofureg/internal/testing/must"
 )
@@ -178,7 +179,7 @@ func TestTarEndsWithItsContext(t *testing.T) {
 			t.Parallel()
 			root := openRoot(t, t.TempDir())
 			tripped(t, test.data, test.at, func(ctx context.Context, w *tripwire) error {
-				_, err := archive.UnpackTar(ctx, w, archive.Sniff(test.data), root, archive.Options{})
+				_, err := archive.UnpackTar(ctx, w, archive.Sniff(test.data), root, archive.Options{Xz: xz.NewReader})
 				return err
 			})
 		})

@@ -136,7 +136,8 @@ func TestExamplesCanBeCopied(t *testing.T) {
 }
 
 // TestLight checks that programs which only parse names, edit lock files or unpack modules link no
-// net/http and no OpenPGP, that clients of module registries link no OpenPGP, and that no package links a parser of HCL.
+// net/http and no OpenPGP, that clients of module registries link no OpenPGP, that
+// only modules need xz, and that no package links a parser of HCL.
 func TestLight(t *testing.T) {
 	t.Parallel()
 	heavy := []string{"net/http", "github.com/ProtonMail/go-crypto", "github.com/cloudflare/circl", "github.com/hashicorp/hcl"}
@@ -144,9 +145,9 @@ func TestLight(t *testing.T) {
 		"./addrs":             heavy,
 		"./disco/svchost":     heavy,
 		"./failure":           heavy,
-		"./verify":            {"net/http", "os/exec"},
+		"./verify":            {"net/http", "os/exec", "github.com/therootcompany/xz"},
 		"./provider/lockfile": heavy,
-		"./provider/...":      {"net/http"},
+		"./provider/...":      {"net/http", "github.com/therootcompany/xz"},
 		"./module/registry":   {"github.com/ProtonMail/go-crypto", "github.com/cloudflare/circl", "github.com/tofureg/tofureg/provider"},
 		"./module":            append(heavy, "github.com/tofureg/tofureg/provider"),
 		"./...":               {"github.com/hashicorp/hcl/v2", "github.com/hashicorp/hcl/hcl/parser", "github.com/hashicorp/hcl/json"},
