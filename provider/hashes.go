@@ -63,7 +63,7 @@ type HashStore interface {
 //   - o.Stated is set, and the policy accepts the stated hashes and lets a lock file record
 //     their h1; see [verify.CheckedSums.JudgeStated].
 //
-// A failure for one platform does not stop the others: the map has their reports, and the error joins the failures.
+// A failure for one platform does not stop the others: the map has their reports, and the error is a [*HashesError].
 func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, on []addrs.Platform, o HashOptions) (map[addrs.Platform]*verify.Report, error) {
 	o.Progress = flight.InTurn(o.Progress)
 	if o.Limiter == nil {
@@ -99,14 +99,16 @@ func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, 
 	if cause := context.Cause(ctx); cause != nil && outer.Err() == nil {
 		return nil, failure.Wrap("hash", h.version.String(), cause) // the documents are too large
 	}
-	result := make(map[addrs.Platform]*verify.Report, len(on))
+	result, failed := make(map[addrs.Platform]*verify.Report, len(on)), map[addrs.Platform]error{}
 	ended, refuted := false, false
 	for i, platform := range on {
-		refuted = refuted || errors.Is(errs[i], checksum.ErrMismatch)
-		switch {
-		case errs[i] == nil:
+		if errs[i] == nil {
 			result[platform] = reports[i]
-		case ctx.Err() != nil && errors.Is(errs[i], ctx.Err()):
+			continue
+		}
+		failed[platform] = errs[i]
+		refuted = refuted || errors.Is(errs[i], checksum.ErrMismatch)
+		if ctx.Err() != nil && errors.Is(errs[i], ctx.Err()) {
 			// The error of ctx is reported once.
 			if ended {
 				errs[i] = nil
@@ -119,8 +121,20 @@ func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, 
 			report.Stated = nil
 		}
 	}
-	return result, fault.Join(errs...)
+	if len(failed) == 0 {
+		return result, nil
+	}
+	return result, &HashesError{failed, fault.Join(errs...)}
 }
+
+// HashesError says for which platforms [Hashes] failed.
+type HashesError struct {
+	Platforms map[addrs.Platform]error
+	Err       error // joins them; it wraps the error of each
+}
+
+func (e *HashesError) Error() string { return e.Err.Error() }
+func (e *HashesError) Unwrap() error { return e.Err }
 
 // hashing is a call of Hashes.
 type hashing struct {

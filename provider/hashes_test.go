@@ -282,6 +282,9 @@ func TestHashesPartial(t *testing.T) {
 // joined returns the parts of a joined error.
 func joined(t *testing.T, err error) []error {
 	t.Helper()
+	if e, ok := err.(*provider.HashesError); ok {
+		err = e.Err
+	}
 	j, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		t.Fatalf("%T, %v: want several errors", err, err)
@@ -624,6 +627,9 @@ func TestHashesOneFails(t *testing.T) {
 		wantComputed(t, release, got, five[1:]...)
 		if !errors.Is(err, failure.ErrNotFound) || len(joined(t, err)) != 1 {
 			t.Errorf("%v, want ErrNotFound", err)
+		}
+		if e, ok := errors.AsType[*provider.HashesError](err); !ok || len(e.Platforms) != 1 || !errors.Is(e.Platforms[five[0]], failure.ErrNotFound) {
+			t.Errorf("%#v, want a HashesError for %s alone", err, five[0])
 		}
 		if n := reg.Count(regtest.Sums | regtest.Signature); n != 2 {
 			t.Errorf("%d requests for the evidence", n)

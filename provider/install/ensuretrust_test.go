@@ -154,6 +154,9 @@ func TestLockPlatformFails(t *testing.T) {
 			if err == nil || !slices.Contains(hashes, release.ZH("darwin_arm64")) || slices.Contains(hashes, release.H1("darwin_arm64")) != test.h1 {
 				t.Errorf("Ensure returned %v; locked %v, want the signed zh of darwin_arm64, and its stated h1: %v", err, hashes, test.h1)
 			}
+			if failed := only(t, result).Failed; len(failed) != 1 || !errors.Is(failed[platformsOf[1]], failure.ErrNotFound) {
+				t.Errorf("Failed is %v, want only darwin_arm64, not found", failed)
+			}
 		})
 	}
 }

@@ -165,6 +165,8 @@ type Selection struct {
 
 	Reports map[addrs.Platform]*verify.Report `json:"reports,omitempty"` // for Platform, and for each platform hashed for the lock file
 
+	Failed map[addrs.Platform]error `json:"-"` // why platforms have no report, as in [provider.HashesError]; part of Err
+
 	Warnings []string `json:"warnings,omitempty"` // of the source, safe to print
 
 	Err error `json:"-"` // why the package is not installed or a platform is not locked, or nil

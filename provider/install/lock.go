@@ -176,7 +176,12 @@ func (j *job) hash(ctx context.Context, on []addrs.Platform, o provider.HashOpti
 		return nil, j.failure("hash the packages of", fmt.Errorf("%w: the lock file may lack hashes for %s", failure.ErrOffline, j.s.Unlocked))
 	}
 	o.Store, o.Limiter, o.TempDir, o.Progress = j.in.Store, j.packages, j.in.TempDir, j.report
-	return provider.Hashes(ctx, j.source, j.s.Provider, j.s.Version, on, o)
+	got, err := provider.Hashes(ctx, j.source, j.s.Provider, j.s.Version, on, o)
+	j.s.Failed = nil // those of an earlier attempt
+	if failed, ok := errors.AsType[*provider.HashesError](err); ok {
+		j.s.Failed = failed.Platforms
+	}
+	return got, err
 }
 
 // unlocked returns the other platforms if the lock file may lack hashes of them; see
