@@ -24,6 +24,7 @@ import (
 type Requirement struct {
 	Provider   addrs.Provider           `json:"provider"`            // the required provider
 	Constraint addrs.ProviderConstraint `json:"constraint,omitzero"` // zero for any version
+	Written    string                   `json:"written,omitempty"`   // the constraint as written, such as "~>3.0"
 	Place      Place                    `json:"place"`               // of the entry of required_providers, or of the first block that uses the provider
 
 	Name    string   `json:"name"`                            // local name
@@ -718,7 +719,7 @@ func (c *configuration) requirements(host svchost.Hostname) {
 		}
 		p, err := rules.Parse(source)
 		addresses[u.name] = p
-		r := Requirement{Provider: p, Place: place(u.at), Name: u.name, Aliases: u.aliases}
+		r := Requirement{Provider: p, Written: u.version, Place: place(u.at), Name: u.name, Aliases: u.aliases}
 		if err == nil && u.version != "" {
 			r.Constraint, err = addrs.ParseProviderConstraint(u.version)
 		}

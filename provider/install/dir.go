@@ -38,7 +38,7 @@ type Dir struct {
 	// Stamps of the Cache.
 	Stamps string
 
-	known stamp.Memory
+	memory stamp.Memory // the h1 of packages, for this process; Stamps keeps them for others, and a note what no h1 tells
 }
 
 // Package is a package in a [Dir].
@@ -86,23 +86,23 @@ func isProgram(name string, of addrs.Provider) bool {
 }
 
 // h1 returns the h1 of the directory of the package, and the time of its computation if that was an
-// earlier call, as known to the Dir. If known is nil, it reads the files. The error wraps
+// earlier call that the Dir remembers. If by is nil, it reads the files. The error wraps
 // [checksum.ErrIrregular] for anything but files and directories.
-func (p *Package) h1(ctx context.Context, known *Dir, stamps bool) (h1 checksum.Hash, since time.Time, err error) {
+func (p *Package) h1(ctx context.Context, by *Dir, stamps bool) (h1 checksum.Hash, since time.Time, err error) {
 	root, err := fsx.OpenRoot(p.Dir)
 	if err != nil {
 		return h1, since, err
 	}
 	defer root.Close()
-	if known == nil {
+	if by == nil {
 		h1, err = checksum.H1Dir(ctx, fsx.Tree(ctx, root))
 		return h1, since, err
 	}
 	dir := ""
 	if stamps {
-		dir = known.Stamps
+		dir = by.Stamps
 	}
-	return known.known.Hash(ctx, root, dir, checksum.H1Dir)
+	return by.memory.Hash(ctx, root, dir, checksum.H1Dir)
 }
 
 // Installed is a package of a [Dir] with verified content.
@@ -162,7 +162,7 @@ func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on 
 	return found, failure.Wrap("look up", subject(p, v, on), err)
 }
 
-func (d *Dir) lookUp(ctx context.Context, known *Dir, p addrs.Provider, v addrs.Version, on addrs.Platform, policy verify.Policy) (*Installed, error) {
+func (d *Dir) lookUp(ctx context.Context, by *Dir, p addrs.Provider, v addrs.Version, on addrs.Platform, policy verify.Policy) (*Installed, error) {
 	pkg, err := d.get(p, v, on)
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (d *Dir) lookUp(ctx context.Context, known *Dir, p addrs.Provider, v addrs.
 	var h1 checksum.Hash
 	var since time.Time
 	if policy.Accept.IsZero() || hashlist.Has(policy.Accept.Hashes(), checksum.SchemeH1) {
-		if h1, since, err = pkg.h1(ctx, known, !policy.Accept.IsZero()); err != nil {
+		if h1, since, err = pkg.h1(ctx, by, !policy.Accept.IsZero()); err != nil {
 			return nil, err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // SetSystem sets what the system says about packages.
-func (d *Dir) SetSystem(s stamp.System) { d.known.System = s }
+func (d *Dir) SetSystem(s stamp.System) { d.memory.System = s }
 
 // PruneUnusedWith is PruneUnused with a probe that says whether access times are kept.
 func (d *Dir) PruneUnusedWith(ctx context.Context, o PruneOptions, kept bool) ([]Pruned, error) {

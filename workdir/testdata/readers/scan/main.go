@@ -53,6 +53,6 @@ func main() {
 // Output:
 // {"key":"local","source":"./local","place":{"file":"main.tf","line":12}}
 // {"key":"net","source":"acme/network/aws","version_text":"var.v","place":{"file":"main.tf","line":8}}
-// {"provider":"registry.opentofu.org/hashicorp/random","constraint":"~\u003e 3.6","place":{"file":"main.tf","line":4},"name":"random"}
+// {"provider":"registry.opentofu.org/hashicorp/random","constraint":"~\u003e 3.6","written":"~\u003e 3.6","place":{"file":"main.tf","line":4},"name":"random"}
 // {"provider":"registry.opentofu.org/hashicorp/null","place":{"file":"main.tf","line":13},"name":"null"}
 // true
