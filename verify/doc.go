@@ -7,9 +7,8 @@
 //		Sums:      sums, Signature: signature, Keys: keys,
 //	}, file, size)
 //
-// The publisher of a version signs a SHA256SUMS document with a line for each archive. The registry serves both and
-// lists the keys: the [evidence]. What a source says without a signature is stated. Lock files and mirrors have
-// [hashes], of archives and of their files.
+// The publisher of a version signs its SHA256SUMS document. The registry serves both and lists the keys: the
+// [evidence]. What a source says without a signature is stated. Lock files and mirrors have [hashes].
 //
 // A signature by a listed key proves only that document and key come from the same registry. To prove who published a
 // package, set [Policy.Fingerprints].
@@ -17,10 +16,10 @@
 // The method depends on what the caller has:
 //
 //   - an open file: [Policy.Check]
-//   - an archive whose hashes the caller computes: [Policy.Examine]
-//   - computed hashes: [Policy.Judge], and of a directory [Policy.JudgeDirectory]
+//   - an archive to hash: [Policy.Examine]
+//   - computed hashes: [Policy.Judge], [Policy.JudgeDirectory]
 //   - a description, before a download: [Policy.JudgeOffer]
-//   - stated hashes without the archive: [Policy.CheckSums] and [CheckedSums.JudgeStated]
+//   - stated hashes without the archive: [Policy.CheckSums], [CheckedSums.JudgeStated]
 //
 // Errors escape the untrusted text that they quote.
 //

@@ -16,8 +16,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// JudgeOffer returns the error of an [Examination] if p refuses every archive with this evidence, so that no download is
-// needed. sums and signature say whether the source has these documents; those in ev are ignored.
+// JudgeOffer returns the error of an [Examination] if p refuses every archive with this evidence. sums and signature say
+// whether the source has these documents; those in ev are ignored.
 func (p Policy) JudgeOffer(ctx context.Context, ev Evidence, sums, signature bool) error {
 	if err := p.check(); err != nil {
 		return err
@@ -53,8 +53,8 @@ func (p Policy) JudgeOffer(ctx context.Context, ev Evidence, sums, signature boo
 	return p.unchecked(ev)
 }
 
-// An Examination judges a zip archive as its hashes become known: [Policy.Examine] begins it, Archive gets what a
-// [checksum.Digester] has computed, H1 the h1 if it is needed. It must not be used concurrently.
+// An Examination judges a zip archive as its hashes become known: Archive gets what a [checksum.Digester] has computed,
+// H1 the h1 if it is needed. It must not be used concurrently.
 //
 // All calls after an error return it. It wraps a [*checksum.MismatchError], [checksum.ErrMismatch] for the size, a
 // variable of this package, or [github.com/tofureg/tofureg/failure.ErrTooLarge]. For an invalid SHA256SUMS it wraps
@@ -76,8 +76,8 @@ func (p Policy) Examine(ev Evidence) *Examination {
 }
 
 // Archive judges by the size and the hashes of the bytes. No other user must be able to change the bytes after they were
-// hashed. After an error, the caller must not inflate the archive. needsH1 reports whether the h1 decides. The error
-// wraps [ErrNotComputed] if d lacks a hash that the evidence states.
+// hashed. After an error, the caller must not inflate the archive. needsH1 reports whether the h1 decides. For
+// [ErrNotComputed], see [Policy.Judge].
 func (x *Examination) Archive(ctx context.Context, d checksum.Digests) (needsH1 bool, err error) {
 	if x.err != nil {
 		return false, x.err
@@ -91,8 +91,8 @@ func (x *Examination) Archive(ctx context.Context, d checksum.Digests) (needsH1 
 	return x.needsH1, x.err
 }
 
-// H1 judges by both h1 hashes, which [checksum.H1Zip] returns, and adds them to [Report.Local]. It must follow Archive,
-// and may be called if they are not needed.
+// H1 judges by both hashes of [checksum.H1Zip], and adds them to [Report.Local]. It must follow Archive, and may be
+// called if they are not needed.
 func (x *Examination) H1(ctx context.Context, packed, tree checksum.Hash) error {
 	x.needsH1 = false
 	if _, err := x.Report(); err != nil {
@@ -169,9 +169,8 @@ func (p Policy) startSums(ev Evidence) (sums func() (CheckedSums, error), wait f
 	return sums, wg.Wait
 }
 
-// Judge decides about an archive by the digests that were computed of it, now or in an earlier call. If d lacks a hash
-// of the bytes that the evidence states, the error wraps [ErrNotComputed]: compute it from the archive. For others, see
-// [Examination].
+// Judge decides about an archive by its computed digests. If d lacks a hash of the bytes that p must compare, the error
+// wraps [ErrNotComputed]. For others, see [Examination].
 func (p Policy) Judge(ctx context.Context, ev Evidence, d checksum.Digests) (*Report, error) {
 	return p.judge(ctx, ev, d, func() (CheckedSums, error) { return p.CheckSums(ev) }, archiveAndH1)
 }
@@ -330,8 +329,8 @@ func (c CheckedSums) Sums() *Sums { return c.doc }
 func (c CheckedSums) SignedBy() *Signature { return c.by }
 
 // CheckSums parses SHA256SUMS and verifies its signature, once for all platforms of a version. It does not check the
-// version: set Evidence.Requested for [CheckedSums.JudgeStated]. The result has no document or signature if p needs none
-// ([Policy.NeedsEvidence]), or accepts that they are missing.
+// version: set Evidence.Requested for [CheckedSums.JudgeStated]. The result has no document or signature if p checks none
+// or accepts that they are missing.
 func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 	if err := p.check(); err != nil {
 		return CheckedSums{}, err
@@ -466,9 +465,9 @@ func (c CheckedSums) recordable(ev Evidence, local []checksum.Hash) []checksum.H
 	return hashlist.Sorted(h1)
 }
 
-// JudgeStated decides about an archive without reading it, by the hashes that its source states, and the document and
-// policy of c. Report.Local is empty. No Report.Trust proves a stated h1; Report.Stated has those that a lock file may
-// record. After [ErrNotStated], [Policy.Check] may accept the archive. After any other error it refuses the archive.
+// JudgeStated decides about an archive by the hashes that its source states, and the document and policy of c.
+// Report.Local is empty. No Report.Trust proves a stated h1, see [Report.Recordable]. After [ErrNotStated],
+// [Policy.Check] may accept the archive. After any other error it refuses the archive.
 func (c CheckedSums) JudgeStated(ctx context.Context, ev Evidence) (*Report, error) {
 	p := c.policy
 	if c.by == nil && p.checksSums() {

@@ -12,7 +12,7 @@ import (
 
 // A Key is a public key that a registry lists or a caller pins. Fields other than Armor prove nothing.
 type Key struct {
-	ID    string `json:"id,omitempty"` // key ID, only for display
+	ID    string `json:"id,omitempty"` // key ID, for display
 	Armor string `json:"armor"`        // one or more ASCII-armored public key blocks
 
 	TrustSignature string `json:"trust_signature,omitempty"` // ASCII-armored
@@ -38,9 +38,9 @@ type KeyInfo struct {
 	Subkeys     []KeyInfo `json:"subkeys,omitempty"`  // subkeys that may sign
 }
 
-// Info describes the keys in k in order. A key that cannot be read is ignored if its armored block has another one; as
-// one of [Policy.Keys] it is an error. Text outside of blocks is ignored, but not a damaged line of a block. The error
-// wraps [ErrBadKey], also for a private key, or beyond the limits of [CheckSignature]
+// Info describes the keys in k in order. A key that cannot be read is ignored if its armored block has another one,
+// unlike in a [KeySet]. Text outside of blocks is ignored, but not a damaged line of a block. The error wraps
+// [ErrBadKey], also for a private key, or beyond the limits of [CheckSignature]
 // [github.com/tofureg/tofureg/failure.ErrTooLarge].
 func (k Key) Info() ([]KeyInfo, error) {
 	b := newBudget()

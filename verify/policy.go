@@ -11,36 +11,30 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// A Policy decides which packages are accepted. The zero Policy requires that a listed key signed the SHA256SUMS
-// document, and that the document lists the archive. A Policy is safe for concurrent use.
+// A Policy decides which packages are accepted. The zero Policy requires that SHA256SUMS lists the archive and is signed
+// by a listed key. A Policy is safe for concurrent use.
 //
 // Every policy refuses a mismatch with the stated size and hashes. Where SHA256SUMS and signature are checked, it also
 // refuses bad signatures, unlisted keys, revoked keys (see [CheckSignature]) and another digest.
 type Policy struct {
-	// Accept holds the hashes from a lock file, for all platforms. If not zero, the package must have one of them, and
-	// SHA256SUMS and signature are checked only with RequireSignature.
+	// Accept, if not zero, holds the locked hashes of all platforms. The package must have one of them. SHA256SUMS and
+	// signature are then checked only with RequireSignature, despite Keys and Fingerprints.
 	Accept checksum.Set
 
 	// SameRelease, if not zero, holds known hashes of the version. If SHA256SUMS is checked, signed or not, and lists
-	// none of their zh, the error is [ErrOtherRelease]. Without hashes it refuses every package, also at a mirror
-	// without SHA256SUMS.
+	// none of their zh, the error is [ErrOtherRelease]. Without hashes it refuses every package.
 	SameRelease checksum.Set
 
-	// RequireSignature requires a valid signature even if a hash is accepted. Like Keys and Fingerprints, it contradicts
-	// AllowUnsigned and AllowUnchecked: see [Policy.Validate].
-	RequireSignature bool
+	RequireSignature bool // a valid one, even if a hash is accepted
 
 	// Keys, if not zero, replaces the keys that the source lists.
 	Keys KeySet
 
-	// Fingerprints, if not zero, names the keys that may sign.
-	//
-	// Despite Keys and Fingerprints an accepted hash needs no signature. If one of them has no entry, no key may sign:
-	// [ErrUnsigned]. Without Keys, revocation and expiry are read from the listed copy of the key, which may be old.
+	// Fingerprints, if not zero, names the keys that may sign. Without Keys, revocation and expiry are read from the
+	// listed copy of the key, which may be old.
 	Fingerprints Fingerprints
 
-	// Provenance, if not nil, must name who built the archive, also if a hash is accepted. It refuses directories, which
-	// have no provenance.
+	// Provenance, if not nil, must name who built the archive, even if a hash is accepted. It refuses directories.
 	Provenance Provenance
 
 	// AllowUnsigned accepts stated hashes if SHA256SUMS, its signature or the keys are missing, as at a mirror, which is
@@ -48,14 +42,12 @@ type Policy struct {
 	AllowUnsigned bool
 
 	// AllowUnchecked includes AllowUnsigned, and accepts a package without a hash to compare, unless its source states
-	// hashes of unknown schemes or of other platforms only ([ErrUnchecked]).
+	// hashes of unknown schemes or of other platforms only.
 	AllowUnchecked bool
 
-	// AllowExpired accepts expired signatures, and keys that had expired when they signed.
-	AllowExpired bool
+	AllowExpired bool // expired signatures, and keys that had expired when they signed
 
-	// RequireCurrent refuses keys that have expired by now, since their holder can backdate signatures. It contradicts
-	// AllowExpired.
+	// RequireCurrent refuses keys that have expired by now: their holder can backdate signatures.
 	RequireCurrent bool
 
 	AllowWeak bool // short RSA keys, DSA keys, SHA-1 and SHA-224, but never MD5 or RIPEMD-160
@@ -70,32 +62,31 @@ type Policy struct {
 	Now    func() time.Time // clock for expiry, safe for concurrent use; if nil, [time.Now]
 }
 
-// KeySet is a rule: one of these keys must sign. A key in it that cannot be read is [ErrBadKey], also if another one
-// signed. The zero KeySet disables the check.
+// KeySet is a rule: one of these keys must sign. A key in it that cannot be read is [ErrBadKey], even if another one
+// signed.
 type KeySet struct {
 	keys []Key
 	rule bool
 }
 
-// NewKeySet returns a KeySet of these keys. Without any, no key may sign.
+// NewKeySet returns a KeySet of these keys. Without any, no key may sign: [ErrUnsigned].
 func NewKeySet(keys ...Key) KeySet { return KeySet{slices.Clone(keys), true} }
 
 // IsZero reports whether s disables the check.
 func (s KeySet) IsZero() bool { return !s.rule }
 
-// Keys returns a copy of the keys, in the order of [NewKeySet].
+// Keys returns a copy of the keys, in order.
 func (s KeySet) Keys() []Key { return slices.Clone(s.keys) }
 
-// Fingerprints is a rule: a key with one of these fingerprints must sign. The zero Fingerprints disables the
-// check.
+// Fingerprints is a rule: a key with one of these fingerprints must sign.
 type Fingerprints struct {
 	canonical []string
 	rule      bool
 }
 
 // ParseFingerprints parses fingerprints of primary keys or signing subkeys: 40 hex digits each, or 64 for version 6,
-// also with spaces, lower case and 0x. The error for other text, such as a key ID, wraps [ErrPolicy]. Without any text,
-// no key may sign.
+// also with spaces, lower case and 0x. Other text, such as a key ID, is [ErrPolicy]. Without any, no key may sign:
+// [ErrUnsigned].
 func ParseFingerprints(texts ...string) (Fingerprints, error) {
 	f := Fingerprints{rule: true}
 	for _, text := range texts {
@@ -117,8 +108,7 @@ func (p Policy) NeedsEvidence() bool { return p.checksSums() || p.Provenance != 
 // checksSums reports whether p checks Sums and Signature.
 func (p Policy) checksSums() bool { return p.Accept.IsZero() || p.RequireSignature }
 
-// Demands reports whether p has a rule that a package without evidence cannot fulfil: Accept, SameRelease,
-// RequireSignature, Keys, Fingerprints or Provenance.
+// Demands reports whether p has Accept, SameRelease, RequireSignature, Keys, Fingerprints or Provenance.
 func (p Policy) Demands() bool {
 	return !p.Accept.IsZero() || !p.SameRelease.IsZero() || p.RequireSignature || p.pinned() || p.Provenance != nil
 }
@@ -126,8 +116,9 @@ func (p Policy) Demands() bool {
 // pinned reports whether p names the keys that may sign.
 func (p Policy) pinned() bool { return p.Keys.rule || p.Fingerprints.rule }
 
-// Validate returns an error that wraps [ErrPolicy] and names two fields that contradict each other, if p has such. All
-// methods that judge return it, too.
+// Validate returns [ErrPolicy] with the names of two fields that contradict each other: RequireSignature, Keys or
+// Fingerprints and AllowUnsigned or AllowUnchecked, or RequireCurrent and AllowExpired. All methods that judge return it,
+// too.
 func (p Policy) Validate() error {
 	for _, pair := range []struct {
 		demand, permit string
@@ -163,27 +154,27 @@ func (p Policy) now() time.Time {
 	return p.Now()
 }
 
-// Evidence holds the evidence that a source has for a package, and what the source states.
+// Evidence is the evidence for a package, and what its source states.
 type Evidence struct {
-	Filename string `json:"filename,omitempty"` // name of the archive in SHA256SUMS; needed where Sums is checked
+	Filename string `json:"filename,omitempty"` // of the archive in SHA256SUMS; needed if Sums is checked
 
 	Size int64 `json:"size,omitempty"` // stated, in bytes; if zero or less, none
 
-	Hashes []checksum.Hash `json:"hashes,omitempty"` // stated hashes of this archive; of each scheme, one must match
+	Hashes []checksum.Hash `json:"hashes,omitempty"` // stated hashes; of each scheme, one must match
 
 	OthersStated bool `json:"others_stated,omitempty"` // hashes are stated for other platforms, see [Policy.AllowUnchecked]
 
-	// Packages are the hashes that registry.opentofu.org states, a list for each platform. Other sources must leave it
-	// empty: the CLI records stated hashes of that registry only.
+	// Packages are the hashes that registry.opentofu.org states, by platform. Other sources must leave it empty: the CLI
+	// does not record theirs.
 	Packages [][]checksum.Hash `json:"packages,omitempty"`
 
-	// Sums is the SHA256SUMS document, Signature its detached signature. Nil means that the source names none; an empty
-	// slice is [ErrEmpty].
+	// Sums is the SHA256SUMS document, Signature its detached signature. If nil, the source names none; an empty slice
+	// is [ErrEmpty].
 	Sums         []byte   `json:"sums,omitzero"`
 	Signature    []byte   `json:"signature,omitzero"`
 	Attestations []string `json:"attestations,omitempty"` // Sigstore bundles in JSON, for [Policy.Provenance]
 
-	AttestationError error `json:"-"` // why there are no Attestations, for policies that demand them
+	AttestationError error `json:"-"` // why there are no Attestations
 
 	Keys []Key `json:"keys,omitempty"` // that the source lists
 

@@ -13,8 +13,8 @@ import (
 // concurrent use.
 type Provenance interface {
 	// Builder returns who built the archive with this zh according to ev.Attestations, or an error if that is unknown or
-	// not permitted. If it needs ev.Sums, which is nil, the error wraps [ErrNotStated]; if it cannot judge at all,
-	// [ErrPolicy], and no package lacks provenance. It ends soon after ctx.
+	// not permitted. If it needs ev.Sums, which is nil, the error wraps [ErrNotStated]; if it cannot judge any archive,
+	// [ErrPolicy]. It ends soon after ctx.
 	Builder(ctx context.Context, ev Evidence, zh checksum.Hash) (Build, error)
 }
 

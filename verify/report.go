@@ -11,7 +11,7 @@ import (
 )
 
 // Trust is why a package was accepted: of several reasons, the last one. Accepted and Signed are not ordered by
-// strength. To require a signature, set [Policy.RequireSignature].
+// strength.
 type Trust int
 
 const (
@@ -49,24 +49,24 @@ func (t *Trust) UnmarshalText(b []byte) error {
 
 // A Report says why a package was accepted. Lists of hashes are sorted, without duplicates.
 type Report struct {
-	Trust    Trust           `json:"trust"`               // with Accept and RequireSignature, Signed
+	Trust    Trust           `json:"trust"`               // the reason
 	SignedBy *Signature      `json:"signed_by,omitempty"` // nil if no signature was verified
 	BuiltBy  *Build          `json:"built_by,omitempty"`  // nil without Policy.Provenance
 	Local    []checksum.Hash `json:"local,omitempty"`     // computed from the package
-	Sums     *Sums           `json:"sums,omitempty"`      // checked SHA256SUMS document, signed or not, or nil
+	Sums     *Sums           `json:"sums,omitempty"`      // checked document, signed or not, or nil
 
-	// Stated are the h1 in [Evidence.Packages] whose zh is signed, so that a lock file may record them for other
-	// platforms, and after [CheckedSums.JudgeStated] for this one. See [Policy.DropStated].
+	// Stated are the h1 of other platforms in [Evidence.Packages] whose zh is signed, after [CheckedSums.JudgeStated]
+	// also of this platform. See [Policy.DropStated].
 	Stated []checksum.Hash `json:"stated,omitempty"`
 
-	// Believed is when package [github.com/tofureg/tofureg/provider/install] computed the h1 in Local, if it did so
-	// before this call, otherwise zero.
+	// Believed is when an earlier call of [github.com/tofureg/tofureg/provider/install] computed the h1 in Local,
+	// otherwise zero.
 	Believed time.Time `json:"believed,omitzero"`
 }
 
-// Recordable returns what a lock file may record for a new version: Local, the zh of each file in Sums if SignedBy is
-// not nil, and Stated. A nil Report has none. For a locked version, record only Local: an attacker who controls the
-// registry can sign and state any hashes.
+// Recordable returns what a lock file may record for a new version: Local, the zh in Sums if SignedBy is not nil, and
+// Stated. A nil Report has none. For a locked version, record only Local: an attacker who controls the registry can sign
+// and state any hashes.
 func (r *Report) Recordable() []checksum.Hash {
 	if r == nil {
 		return nil

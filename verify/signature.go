@@ -13,7 +13,7 @@ import (
 
 // A Signature is a verified signature and the key that made it.
 type Signature struct {
-	KeyID       string `json:"key_id"`           // of the primary key, in upper-case hex, as Fingerprint
+	KeyID       string `json:"key_id"`           // of the primary key, as in [KeyInfo]
 	Fingerprint string `json:"fingerprint"`      // of the primary key
 	Subkey      string `json:"subkey,omitempty"` // fingerprint of the subkey that signed, if any
 
@@ -22,12 +22,12 @@ type Signature struct {
 	Hash      string    `json:"hash"`              // of the document, for example "SHA-256"
 	Created   time.Time `json:"created"`           // as the signature states
 
-	Pinned     bool `json:"pinned,omitempty"`      // [Policy.Keys] or [Policy.Fingerprints] names the key
+	Pinned     bool `json:"pinned,omitempty"`      // by [Policy.Keys] or [Policy.Fingerprints]
 	KeyExpired bool `json:"key_expired,omitempty"` // after it signed
 
-	KeyExpires time.Time `json:"key_expires,omitzero"` // when the key that signed, or its primary key, expires; zero if neither does
+	KeyExpires time.Time `json:"key_expires,omitzero"` // when the key that signed or its primary key expires; zero if never
 
-	KeyRetired bool `json:"key_retired,omitempty"` // the owner retired or replaced the key after Created
+	KeyRetired bool `json:"key_retired,omitempty"` // retired or superseded after Created
 
 	Expired bool `json:"expired,omitempty"` // accepted by Policy.AllowExpired
 	Weak    bool `json:"weak,omitempty"`    // accepted by Policy.AllowWeak
@@ -45,7 +45,7 @@ func (s *Signature) String() string {
 }
 
 // CheckSignature verifies that sig, binary or armored, is a detached OpenPGP signature of doc by one of keys, at the
-// time at; the zero time means now. Of several signatures, one valid one suffices.
+// time at; the zero time means now. One valid signature suffices.
 //
 // RSA, ECDSA, EdDSA, ML-DSA and SLH-DSA keys and their bound signing subkeys are supported. The key must have been valid
 // when it signed, according to its newest self-signature; revocations by other keys are ignored. The error wraps
@@ -63,9 +63,7 @@ func (s *Signature) String() string {
 //     count up to 40 times
 //   - [ErrBadSignature] otherwise
 //
-// To accept expired keys, use [Policy.CheckSums] with AllowExpired.
-//
-// If several signatures and keys fail, the error is that of the one that came closest to success.
+// If several signatures or keys fail, the error is that of the one closest to success.
 func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, error) {
 	if at.IsZero() {
 		at = time.Now()

@@ -21,21 +21,18 @@ import (
 // maxSumsLines is the maximum number of lines of a SHA256SUMS document.
 const maxSumsLines = 10_000
 
-// Sums is a parsed SHA256SUMS document: digests of archives and other files of a version.
+// Sums is a parsed SHA256SUMS document: digests of the files of a version.
 type Sums struct {
 	names  []string                   // in the order of the document
 	hashes map[string][]checksum.Hash // one of each scheme
 }
 
 // ParseSums parses a SHA256SUMS document. As for both CLIs, the first word of a line is a digest of 64 hex digits in
-// either case, and the second is the name of a file. Later words are ignored, and so are blank lines, comments that
-// start with #, BSD lines, and digests of other lengths.
+// either case, and the second is the name of a file, which may follow an asterisk. Later words, blank lines, lines that
+// start with #, BSD lines, digests of other algorithms and a byte order mark at the start are ignored.
 //
-// Any other line is an error, and so are two digests of a name. The CLIs ignore these, so they could read other texts
-// that a publisher signs, such as commits and mails. Names must be UTF-8 without control characters. An asterisk before
-// a name and a byte order mark before the first line are ignored.
-//
-// The error wraps [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond 1 MiB or 10,000 lines.
+// Unlike in the CLIs, any other line is an error, and so are two digests of a name. Names must be UTF-8 without control
+// characters. The error wraps [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond 1 MiB or 10,000 lines.
 func ParseSums(doc []byte) (*Sums, error) {
 	if len(doc) > scheme.MaxSums {
 		return nil, fmt.Errorf("SHA256SUMS: %w: %d bytes, %d are allowed", failure.ErrTooLarge, len(doc), scheme.MaxSums)
@@ -104,7 +101,7 @@ func (s *Sums) add(line []byte) string {
 	return ""
 }
 
-// Lookup returns the zh of the file with this name in the document.
+// Lookup returns the zh of the file with this name.
 func (s *Sums) Lookup(name string) (checksum.Hash, bool) {
 	for _, h := range s.hashes[name] {
 		if h.Scheme() == checksum.SchemeZH {
