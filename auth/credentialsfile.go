@@ -20,7 +20,7 @@ import (
 
 // A CredentialsFile is a Store in a file like the CLI's credentials.tfrc.json, of at most 1 MiB. Each call
 // reads it. A missing or empty file has no tokens. If it is invalid, errors name the line, and it is not
-// changed. Entries with an invalid hostname are ignored. An invalid entry is an error only of Token for its
+// changed. Entries with an invalid hostname are ignored. Other invalid entries are errors of Token for their
 // host.
 //
 // Save and Forget replace the file, or the target of a symbolic link, atomically, with mode 0600 (except on
@@ -38,7 +38,7 @@ const (
 	maxCredentialsFile = 1 << 20
 )
 
-// Token returns the token of host.
+// Token implements [Source].
 func (c CredentialsFile) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
 	if ctx.Err() != nil {
 		return Token{}, c.failed(host, "", fault.Ended(ctx))
@@ -51,8 +51,8 @@ func (c CredentialsFile) Token(ctx context.Context, host svchost.Hostname) (Toke
 	return token, c.failed(host, "", err)
 }
 
-// Save replaces the entry of host. It can create the file, and its directory with mode 0700. It refuses hosts
-// that [svchost.Parse] refuses.
+// Save implements [Store]. It can create the file, and its directory with mode 0700. It refuses hosts that
+// [svchost.Parse] refuses.
 func (c CredentialsFile) Save(ctx context.Context, host svchost.Hostname, token Token) error {
 	err := checkSave(host, token)
 	if err == nil {
@@ -73,7 +73,7 @@ func (c CredentialsFile) Save(ctx context.Context, host svchost.Hostname, token 
 	return c.failed(host, "save", err)
 }
 
-// Forget removes the entry of host.
+// Forget implements [Store].
 func (c CredentialsFile) Forget(ctx context.Context, host svchost.Hostname) error {
 	doc, err := c.read(c.Path)
 	if err == nil && doc.forget(host) {

@@ -6,8 +6,7 @@
 //	), time.Hour)
 //	token, err := tokens.Token(ctx, host)
 //
-// A token belongs to a hostname in addresses, not to the server that answers. All sources of this package are
-// safe for concurrent use, and their errors wrap a [*SourceError].
+// A token belongs to a hostname in addresses, not to the server that answers.
 //
 // See https://opentofu.org/docs/cli/config/config-file/#credentials.
 package auth

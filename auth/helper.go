@@ -27,20 +27,16 @@ import (
 )
 
 // A Helper is a Store that runs a credentials helper of the CLI for each call, without a terminal, see
-// https://opentofu.org/docs/internals/credentials-helpers. Use [Cached] to run it less often.
+// https://opentofu.org/docs/internals/credentials-helpers.
 //
 // An error has up to 512 bytes of the error output, without words that look like secrets. It wraps
 // [os.ErrDeadlineExceeded] after Timeout, [failure.ErrTooLarge] for an output over 1 MiB, ErrInvalidToken or
 // an [*exec.ExitError]. After an error, the program and those that it started are killed.
 type Helper struct {
-	// Path is the absolute path.
-	Path string
-	// Args are the first arguments, which other users can see.
-	Args []string
-	// Env returns the environment. If nil, it is inherited.
-	Env func() []string `json:"-"`
-	// Timeout limits a call. If 0, 30 seconds; if negative, no limit.
-	Timeout time.Duration
+	Path    string          // absolute
+	Args    []string        // the first arguments, which other users can see
+	Env     func() []string `json:"-"` // the environment; if nil, inherited
+	Timeout time.Duration   // of a call; if 0, 30 seconds; if negative, no limit
 }
 
 var _ Store = Helper{}

@@ -20,10 +20,10 @@ type Source interface {
 	Token(ctx context.Context, host svchost.Hostname) (Token, error)
 }
 
-// Invalidator is a Source that caches tokens, or contains one.
+// Invalidator is a Source that caches tokens, or contains such a source.
 type Invalidator interface {
 	Source
-	// Invalidate removes host from the cache. Clients call it, also concurrently, after status 401.
+	// Invalidate removes host from all these caches. Clients call it, also concurrently, after status 401.
 	Invalidate(host svchost.Hostname)
 }
 
@@ -38,7 +38,7 @@ type Store interface {
 	Forget(ctx context.Context, host svchost.Hostname) error
 }
 
-// A SourceError is the error of a Source or Store, without the token.
+// A SourceError is the error of [Lookup], and of each Source and Store of this package, without the token.
 type SourceError struct {
 	Host   svchost.Hostname // of the token
 	Source string           // such as "environment"
@@ -51,7 +51,7 @@ func (e *SourceError) Error() string {
 
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// Lookup returns the token of host from src, which can be nil. Errors wrap a *SourceError.
+// Lookup returns the token of host from src, which can be nil.
 func Lookup(ctx context.Context, src Source, host svchost.Hostname) (Token, error) {
 	if src == nil {
 		return Token{}, nil
@@ -91,7 +91,7 @@ func (s *static) Token(_ context.Context, host svchost.Hostname) (Token, error) 
 func (s *static) String() string { return "static tokens" }
 
 // Chain returns a Source that returns the first token of sources. An error ends the search. Nil sources are
-// ignored. Invalidate calls Invalidate of the sources.
+// ignored.
 func Chain(sources ...Source) Invalidator {
 	sources = slices.Clone(sources)
 	return &chain{sources: slices.DeleteFunc(sources, func(s Source) bool { return s == nil })}
@@ -120,8 +120,8 @@ func (c *chain) Invalidate(host svchost.Hostname) {
 func (c *chain) String() string { return "chain of sources" }
 
 // Cached returns a Source that keeps the results of src for ttl, also for hosts without a token, but no
-// errors. If ttl is 0, one hour; if negative, nothing is cached. A nil src has no tokens. Invalidate of the
-// result also invalidates src and lookups in progress.
+// errors. If ttl is 0, one hour; if negative, nothing is cached. A nil src has no tokens. Invalidate also
+// invalidates lookups in progress.
 //
 // Concurrent calls for a host share a lookup, which sees no values of contexts and continues while one of them
 // waits.
@@ -163,7 +163,7 @@ const environPrefix = "TF_TOKEN_"
 
 // Environ returns the tokens in environ, as returned by [os.Environ]: TF_TOKEN_my__registry_test has the token
 // of my-registry.test. [svchost.FromWire] parses the host. Variables with an invalid hostname or an empty
-// value are ignored. A value that NewToken refuses is an error for its host.
+// value are ignored. A value that [NewToken] refuses is an error for its host.
 func Environ(environ []string) *Environment {
 	values := map[string]string{}
 	for _, entry := range environ {
@@ -199,7 +199,7 @@ type variable struct {
 	err   error
 }
 
-// Token returns the token of host.
+// Token implements [Source].
 func (e *Environment) Token(_ context.Context, host svchost.Hostname) (Token, error) {
 	v := e.chosen[host]
 	if v.err != nil {
