@@ -16,8 +16,8 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// A Client finds the services of hosts. The zero Client sends no tokens. A Client is safe for concurrent use,
-// and must not be copied or changed after the first use.
+// A Client finds the services of hosts. The zero Client sends no tokens. A Client and its Hosts are safe for
+// concurrent use, and must not be copied or changed after the first use.
 type Client struct {
 	Transport *transport.Settings // may be nil
 	Hosts     *Hosts              // if nil, the Client has its own
@@ -25,8 +25,7 @@ type Client struct {
 	own Hosts
 }
 
-// Discover returns the services of host. A host that answers 404 has those of Hosts.Fallback or none, without
-// an error.
+// Discover returns the services of host. A host that answers 404 offers none, which is not an error.
 //
 // Concurrent calls with the same token share a request, which continues while one of them waits. The error, a
 // [*failure.Error], can wrap [failure.ErrUnauthorized] (status 401 or 403) or [failure.ErrInsecure]. It is not
@@ -55,8 +54,7 @@ func (c *Client) hosts() *Hosts {
 }
 
 // Hosts caches the services of at most 1,024 hosts. Clients may share it, but use only what one with the same
-// HTTP, AllowHTTP and token of the host has found. It is safe for concurrent use, and must not be copied or
-// changed after the first use.
+// HTTP, AllowHTTP and token of the host has found. For concurrent use, copies and changes, see [Client].
 type Hosts struct {
 	// Overrides are the services of hosts that are not asked, see [NewHosts]. A nil value means none.
 	Overrides map[svchost.Hostname]*Services

@@ -5,7 +5,6 @@
 //
 // The document is requested over https, with at most five redirects, and must be application/json, of at most
 // 1 MiB and 1000 services. The token of the host is not sent with a redirect to another host, port or scheme.
-// It may be sent to the services, unless they or the document use http.
 //
 // The protocol is https://opentofu.org/docs/internals/remote-service-discovery/.
 package disco

@@ -15,9 +15,9 @@ import (
 
 // Causes of a [*ServiceError].
 var (
-	ErrNoService      = errors.New("service not offered")                      // the host has no version of it
-	ErrServiceVersion = errors.New("service version not offered")              // the host has other versions
-	ErrServiceID      = errors.New("invalid service identifier, want NAME.vN") // as requested
+	ErrNoService      = errors.New("service not offered")
+	ErrServiceVersion = errors.New("service version not offered")
+	ErrServiceID      = errors.New("invalid service identifier, want NAME.vN")
 )
 
 const (
@@ -67,8 +67,8 @@ func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Ser
 	return &Services{host: host, tokenHost: host, doc: doc}, nil
 }
 
-// TokenHost returns the host whose token may be sent to these services, the target of an alias. It is zero if
-// the document came over http.
+// TokenHost returns the host whose token may be sent to these services, but not over http: for an alias, its
+// target. It is zero if the document came over http.
 func (s *Services) TokenHost() svchost.Hostname {
 	if s.doc.overHTTP {
 		return svchost.Hostname{}
@@ -154,9 +154,9 @@ type Service string
 
 // Services that this module uses.
 const (
-	LoginV1     Service = "login.v1"     // see [Services.OAuthClient]
-	ModulesV1   Service = "modules.v1"   // module registry
-	ProvidersV1 Service = "providers.v1" // provider registry
+	LoginV1     Service = "login.v1" // see [Services.OAuthClient]
+	ModulesV1   Service = "modules.v1"
+	ProvidersV1 Service = "providers.v1"
 )
 
 // split returns the name of the service, and whether id has the form NAME.vN. As in the CLI, only
