@@ -6,9 +6,9 @@
 //	}
 //	result, err := client.Login(ctx, svchost.MustParse("registry.example.com"))
 //
-// The protocol is https://opentofu.org/docs/internals/login-protocol/. Both URLs of the service must be https.
-// The request for the token follows no redirects, is not repeated, and takes at most 30 seconds. Errors and
-// logs contain no secrets.
+// The protocol is https://opentofu.org/docs/internals/login-protocol/. Both URLs of the service must be https,
+// also with AllowHTTP. The request for the token follows no redirects, is not repeated, and takes at most 30
+// seconds. Errors and logs contain no secrets.
 //
 // [github.com/tofureg/tofureg/cliconfig.Config.Store] returns the store of the CLI.
 package login

@@ -26,18 +26,10 @@ type Client struct {
 	// program as one argument, without a shell.
 	Open func(url string) error
 
-	// Store stores the token, if not nil.
-	Store auth.Store
-
-	// Transport may be nil. Its AllowHTTP does not permit http for the URLs of the service. Its VetoHost is not
-	// called for the login page.
-	Transport *transport.Settings
-
-	// Hosts caches services. If nil, each login discovers them.
-	Hosts *disco.Hosts
-
-	// Timeout limits the wait for the browser. If 0, it is 10 minutes; if negative, unlimited.
-	Timeout time.Duration
+	Store     auth.Store          // stores the token, if not nil
+	Transport *transport.Settings // may be nil; VetoHost is not called for the login page
+	Hosts     *disco.Hosts        // caches services; if nil, each login discovers them
+	Timeout   time.Duration       // limits the wait for the browser; if 0, 10 minutes; if negative, unlimited
 }
 
 // A Result is the result of a login.
@@ -97,9 +89,8 @@ func (c *Client) login(ctx context.Context, host svchost.Hostname) (r *Result, e
 	return r, nil
 }
 
-// Logout removes the token of host, for an alias Host of the Result, from the Store, without a request: it
-// stays valid until the user revokes it at the host. The error is a [*failure.Error] that wraps the error of
-// the Store.
+// Logout removes the token of host from the Store. For an alias, pass Host of the Result. The token stays valid
+// until the user revokes it at the host. The error is a [*failure.Error] that wraps the error of the Store.
 func (c *Client) Logout(ctx context.Context, host svchost.Hostname) error {
 	err := errors.New("Client.Store is nil; set it to the store with the token")
 	switch {
@@ -130,12 +121,10 @@ func failed(op string, host svchost.Hostname, err error) error {
 // must create a token there.
 type UnsupportedError struct {
 	Host svchost.Hostname // of the login
-	// GrantTypes are at most ten of the host.
-	GrantTypes []string
-	// TokensURL is the page on which users create tokens, of a host with the service tfe.v2; otherwise empty.
-	TokensURL string
-	// Err wraps [disco.ErrNoService] or [disco.ErrServiceVersion], or is nil if the host has other grant types.
-	Err error
+
+	GrantTypes []string // at most ten of the host
+	TokensURL  string   // page on which users create tokens, of a host with the service tfe.v2; otherwise empty
+	Err        error    // wraps [disco.ErrNoService] or [disco.ErrServiceVersion]; nil if the host has other grant types
 }
 
 func (e *UnsupportedError) Error() string {
@@ -154,10 +143,8 @@ func (e *UnsupportedError) Unwrap() error { return e.Err }
 // A RefusedError means that the user or the identity server refused the login. Its texts come from the server,
 // without control characters and secrets.
 type RefusedError struct {
-	// Code is of RFC 6749 sections 4.1.2.1 and 5.2, such as "access_denied" if the user refused.
-	Code string
-	// Description may be empty.
-	Description string
+	Code        string // of RFC 6749 sections 4.1.2.1 and 5.2, such as "access_denied" if the user refused
+	Description string // may be empty
 }
 
 func (e *RefusedError) Error() string {
