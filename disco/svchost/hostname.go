@@ -36,7 +36,7 @@ func (h Hostname) Display() string {
 // IsZero reports whether h is the zero Hostname.
 func (h Hostname) IsZero() bool { return h.ascii == "" }
 
-// Compare compares ASCII forms. It returns 0 only if h == o.
+// Compare compares ASCII forms.
 func (h Hostname) Compare(o Hostname) int { return strings.Compare(h.ascii, o.ascii) }
 
 func (h Hostname) MarshalText() ([]byte, error) { return []byte(h.Display()), nil }
@@ -57,10 +57,8 @@ func (h *Hostname) UnmarshalText(b []byte) error {
 
 // A ParseError is the error of all parsers.
 type ParseError struct {
-	// Input is the invalid text, shortened, without user information and query of a URL.
-	Input string
-	// Reason follows "invalid hostname: ".
-	Reason string
+	Input  string // the invalid text, shortened, without user information and query of a URL
+	Reason string // such as "it is empty"
 }
 
 func (e *ParseError) Error() string {
