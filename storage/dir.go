@@ -26,17 +26,15 @@ var (
 	_ Pather = (*Dir)(nil)
 )
 
-// Dir is the Store for a local directory. It is safe for concurrent use, also by other processes. It never
-// follows a symbolic link out of the directory, except where Links permits it. ".tofureg" is not part of the
-// store: it has lock files and unfinished files.
+// Dir is the Store for a local directory. It follows symbolic links within the directory, and out of it where
+// Links permits them. ".tofureg" is not part of the store: it has lock files and unfinished files.
 //
 // A revision is a digest of the content, but size and time for an archive, by its suffix, and over 16 MiB.
 type Dir struct {
-	// Path must exist.
-	Path string
+	Path string // must exist
 
-	// Links, if not nil, reports whether List shows a symbolic link in the directory dir whose target is a
-	// directory or lies outside of Path. If nil, List shows none of them.
+	// Links, if not nil, reports whether List shows symbolic links in dir to directories and out of Path. If nil,
+	// List shows none of them.
 	Links func(dir string) bool
 }
 
@@ -61,7 +59,7 @@ func (d *Dir) Stat(ctx context.Context, name string) (Info, error) {
 	return f.Info, f.Close()
 }
 
-// Open follows symbolic links within the directory, as Stat does.
+// Open implements [Store].
 func (d *Dir) Open(ctx context.Context, name string) (*File, error) {
 	root, file, err := d.root(ctx, name)
 	if err != nil {
@@ -139,7 +137,7 @@ func isMissing(err error) bool {
 	return false
 }
 
-// List shows symbolic links to files in the directory; see Links.
+// List shows symbolic links to files within the directory.
 func (d *Dir) List(ctx context.Context, dir string) ([]Entry, error) {
 	name := dir
 	if dir == "." {
@@ -215,8 +213,7 @@ func (d *Dir) Write(ctx context.Context, name string, content *io.SectionReader,
 	return s.Commit(ctx, name, was)
 }
 
-// Stage implements [Stager]. Commit makes no copy. Other processes do not remove the file while this one
-// lives.
+// Stage implements [Stager].
 func (d *Dir) Stage(ctx context.Context) (*Staged, error) {
 	root, _, err := d.root(ctx, "top") // any valid name
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Memory is a Store in memory, for tests. The zero Memory is empty and ready to use.
+// Memory is a Store in memory, for tests. The zero Memory is empty.
 type Memory struct {
 	mu     sync.Mutex
 	files  map[string]memoryEntry

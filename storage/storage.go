@@ -1,7 +1,7 @@
 // Package storage keeps files under names, in a directory, in memory or in a bucket. It is meant for 1.0.
 //
-// Processes may use a [Store] concurrently: a change names the revision of the file that it replaces, and
-// fails with [ErrConflict] if another process was faster.
+// A change of a file in a [Store] names the revision that it replaces, and fails with [ErrConflict] if another
+// process was faster.
 //
 //	f, err := store.Open(ctx, "list.json") // read, change, then
 //	err = store.Write(ctx, "list.json", content, f.Revision)
@@ -21,26 +21,25 @@ import (
 
 // Store contains files.
 //
-// Names are paths as defined by [fs.ValidPath], except ".", of at most 1,024 bytes, and may have "+" and ":".
-// A Store does not change names. For a name that it does not support, the error wraps [fs.ErrInvalid]. The
-// methods must be safe for concurrent use, also by other processes, and must return soon after ctx ends.
+// A name is a path as defined by [fs.ValidPath], except ".", of at most 1,024 bytes. A Store does not change it.
+// If a Store does not support a name, the error wraps [fs.ErrInvalid]. The methods must be safe for concurrent
+// use, also by other processes, and return soon after ctx ends.
 //
-// A Store may also be a [Locker], [Stager], [Pather] or [Linker].
+// A Store may also be a [Locker], [Stager], [Pather] or [Linker]; see [As].
 type Store interface {
-	// Stat returns size and revision of a file. The error wraps [fs.ErrNotExist] if it is missing.
+	// Stat returns size and revision of a file. If it is missing, the error wraps [fs.ErrNotExist].
 	Stat(ctx context.Context, name string) (Info, error)
 
-	// Open opens a file. The error wraps [fs.ErrNotExist] if it is missing.
+	// Open opens a file. Errors are as for Stat.
 	Open(ctx context.Context, name string) (*File, error)
 
-	// Write writes content, from its start, if the revision of the file is still was, or if was is empty and there
-	// is no file. Otherwise it changes nothing and the error wraps [ErrConflict]. Only one of several concurrent
-	// calls with the same revision succeeds. Readers get the complete old or new file, and the new one after Write
-	// has returned.
+	// Write writes content, from its start, if the file still has the revision was, or is missing and was is empty.
+	// Otherwise it changes nothing and the error wraps [ErrConflict]. Of concurrent calls with the same revision, at
+	// most one succeeds. Readers get the complete old or new file, and the new one after Write has returned.
 	Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error
 
-	// List returns what is directly in dir, "." for the top, in any order. A missing directory is empty. It shows
-	// each completed Write and Delete.
+	// List returns what is directly in dir, "." for the top, in any order. A missing directory is empty. Completed
+	// Writes and Deletes are visible.
 	List(ctx context.Context, dir string) ([]Entry, error)
 
 	// Delete removes a file, if any.
@@ -56,17 +55,17 @@ type Info struct {
 	Revision Revision // never empty
 }
 
-// File is an open file. The caller must close it. If its ReadCloser is an [io.ReaderAt], archives are read
-// without a copy.
+// File is an open file. The caller must close it. If ReadCloser is an [io.ReaderAt], archives are read without
+// a copy.
 type File struct {
 	io.ReadCloser
 	Info
 }
 
-// Read reads from ReadCloser, if it is not nil.
+// Read reads from ReadCloser, if not nil.
 func (f *File) Read(p []byte) (int, error) { return wrap.Read(f.ReadCloser, p) }
 
-// Close closes ReadCloser, if it is not nil.
+// Close closes ReadCloser, if not nil.
 func (f *File) Close() error { return wrap.Close(f.ReadCloser) }
 
 // Entry is a file or directory in a [Store].
@@ -76,13 +75,13 @@ type Entry struct {
 	Size  int64  // in bytes, 0 for a directory
 }
 
-// ErrConflict means that a file has changed since it was read.
+// ErrConflict is an error of Write and Commit.
 var ErrConflict = errors.New("the file has changed since it was read")
 
 // maxName is the maximum length of a name in bytes, as object stores have it.
 const maxName = 1024
 
-// CheckName returns an error that wraps [fs.ErrInvalid] unless name can be the name of a file in a Store.
+// CheckName returns an error that wraps [fs.ErrInvalid] if name cannot be a name in a [Store].
 func CheckName(name string) error {
 	if len(name) > maxName || !fs.ValidPath(name) || name == "." {
 		return fmt.Errorf("invalid file name %.200q: %w", name, fs.ErrInvalid)

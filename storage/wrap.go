@@ -11,15 +11,14 @@ import (
 	"github.com/tofureg/tofureg/internal/wrap"
 )
 
-// As returns s as a T, [Locker], [Stager], [Pather] or [Linker], or the first store that s wraps and that is
-// one. A store wraps another one if it has a method
+// As returns s as a T, such as a [Locker], or the first store that s wraps and that is one. A store wraps another
+// one if it has a method
 //
 //	Unwrap() Store
 //
-// The abilities of the store behind it then go around the wrapper. So one that counts what is written has
-// Stage besides Write, one that changes what files contain has Stage, FilePath and URL, and one that changes
-// names has all four methods, Lock only if the store behind it has locks. A struct that embeds a Dir has no
-// ability.
+// Calls of the abilities that the wrapper lacks go around it. So a wrapper that counts writes needs Stage. One
+// that changes contents needs Stage, FilePath and URL. One that changes names needs all four methods, Lock only
+// if the other store has locks. A struct that embeds a Dir has no ability.
 func As[T any](s Store) (t T, ok bool) { return wrap.As[T](s) }
 
 // Locker is a Store that can exclude other processes.
@@ -31,14 +30,13 @@ type Locker interface {
 
 // Stager is a Store in which a file can be written before it has a name.
 type Stager interface {
-	// Stage creates a file. The caller must discard it.
+	// Stage creates a file.
 	Stage(ctx context.Context) (*Staged, error)
 }
 
 // Pather is a Store in the file system.
 type Pather interface {
-	// FilePath returns the path of a file, which may be missing. For an impossible name, the error wraps
-	// [fs.ErrInvalid].
+	// FilePath returns the path of a file, which may be missing.
 	FilePath(name string) (string, error)
 }
 
@@ -48,7 +46,7 @@ type Linker interface {
 	URL(ctx context.Context, name string, lifetime time.Duration) (string, error)
 }
 
-// Staged is a file without a name in a store yet, such as a download until it is verified.
+// Staged is a file without a name in a store yet, such as an unverified download. The caller must discard it.
 type Staged struct {
 	File *os.File // until Discard
 
@@ -56,7 +54,7 @@ type Staged struct {
 	discard func()
 }
 
-// NewStaged returns a Staged whose methods call these functions. It is for implementations of [Stager].
+// NewStaged returns a Staged whose methods call these functions, for implementations of [Stager].
 func NewStaged(file *os.File, commit func(ctx context.Context, name string, was Revision) error, discard func()) *Staged {
 	return &Staged{file, commit, discard}
 }
@@ -76,8 +74,8 @@ func (s *Staged) Discard() {
 	}
 }
 
-// Stage creates a file for s: with its [Stager], or else in tempDir, from which Commit writes a copy. If
-// tempDir is empty, [os.TempDir] is used. The caller must discard the file.
+// Stage creates a file for s: with its [Stager], or else in tempDir ([os.TempDir] if empty), from which Commit
+// writes a copy.
 func Stage(ctx context.Context, s Store, tempDir string) (*Staged, error) {
 	if stager, ok := As[Stager](s); ok {
 		return stager.Stage(ctx)

@@ -28,7 +28,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ContentType returns the media type of an object. Network clients require it for documents.
+// ContentType returns the media type of an object, which clients require for documents.
 func ContentType(name string) string {
 	switch path.Ext(name) {
 	case ".json":
@@ -39,8 +39,8 @@ func ContentType(name string) string {
 	return "application/octet-stream"
 }
 
-// CacheControl returns the result of the function of, if not nil. Otherwise a cache asks again for each
-// document, and the bucket decides about archives.
+// CacheControl returns of(name). If of is nil, a cache asks again for each document, and the bucket decides about
+// archives.
 func CacheControl(name string, of func(name string) string) string {
 	switch {
 	case of != nil:
@@ -66,10 +66,10 @@ type Page struct {
 	Token    string   // of the next page
 }
 
-// Limits of lists and of their pages.
+// Limits of lists.
 const (
 	PageSize = 500     // objects of a page
-	MaxPage  = 1 << 20 // bytes of a page and of an error
+	MaxPage  = 1 << 20 // bytes of a page or an error
 
 	maxPages   = 250     // of a list
 	maxEntries = 100_000 // objects and directories of a directory
@@ -161,8 +161,8 @@ func List(ctx context.Context, prefix string, get func(token string) (*Page, err
 }
 
 // Download writes the objects with a prefix into the directory dir, without the prefix in their names. The
-// error wraps [failure.ErrNotFound] if there is none, and [failure.ErrChanged] if an object has another size
-// than in the list. report, which may be nil, gets the bytes of all objects.
+// error wraps [failure.ErrNotFound] if there is none, and [failure.ErrChanged] if an object does not have its
+// listed size. report, if not nil, gets the bytes of all objects.
 func Download(ctx context.Context, dir, prefix string, limits checksum.Limits, report func(progress.Event), get func(token string) (*Page, error), open func(Object) (io.ReadCloser, error)) error {
 	meter := &progress.Meter{Report: report}
 	meter.Start(0)

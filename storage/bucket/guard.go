@@ -11,8 +11,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 )
 
-// Guard sends the requests of an SDK, each of which has a secret in it. It limits the bodies of lists and
-// errors.
+// Guard sends the requests of an SDK, which contain secrets. It limits the bodies of lists and errors.
 type Guard struct {
 	Check    func(*url.URL) error       // refuses a URL before the request; if nil, HTTPS(false)
 	IsObject func(r *http.Request) bool // for a GET of any size; if nil, no request is
@@ -24,8 +23,8 @@ type guarded struct {
 	next http.RoundTripper
 }
 
-// Client returns a client that has the Transport and the Timeout of c, if not nil. It follows no redirect: the
-// next server would get the signature.
+// Client returns a client with the Transport and Timeout of c, if not nil. It follows no redirect: the next
+// server would get the signature.
 func (g *Guard) Client(c *http.Client) *http.Client {
 	if c == nil {
 		c = http.DefaultClient
