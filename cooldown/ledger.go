@@ -15,8 +15,8 @@ import (
 	"github.com/tofureg/tofureg/storage"
 )
 
-// Ledger is a Recorder that records when it first saw each version, in a store that programs and processes may
-// share, but not Rules with different ages. A registry cannot change it.
+// Ledger is a Recorder in a store. Processes may share it, but not Rules with different ages. A registry cannot
+// change it.
 //
 // Each provider and module has a file, such as providers/registry.opentofu.org,hashicorp,random.txt, which
 // people may edit. Modules whose names differ only in case share one.
@@ -25,24 +25,21 @@ import (
 //	3.7.2 2026-11-26T10:00:00Z
 //	3.7.1 2026-11-20T10:00:00Z first listed
 //
-// The word "first" marks versions of the first list, and "listed" those that stay listed. A version that is
-// missing in a list is removed, so it is new if it comes back, unless the list is [provider.Versions.Partial].
+// The word "first" marks versions of the first list, and "listed" those that stay listed. A version that a list
+// lacks is removed, and new if it comes back, unless the list is [provider.Versions.Partial].
 //
 // The versions of a damaged line or file are recorded again as seen now. A file has at most 20,000 versions of
-// at most 128 bytes; others count as seen now. There are at most 10,000 files for providers and 10,000 for
-// modules; the first list of another one is an error that wraps [failure.ErrTooLarge]. No version is older
-// than the newest in its file, so a clock that is set back makes none old. If the clock was ahead, edit the
-// dates.
+// at most 128 bytes; others count as seen now. There are at most 10,000 files for providers, and as many for
+// modules; the error for another one wraps [failure.ErrTooLarge]. A new version is not older than the newest in
+// its file, so a clock that is set back makes none old. If the clock was ahead, edit the dates.
 type Ledger struct {
-	// Store must not be nil.
-	Store storage.Store
+	Store storage.Store // must not be nil
 
-	// Old is a time, such as the day after a server started for the first time. If the date of a version in the
-	// first list, or without one the time of that list, is before Old, it is old enough. If zero, none is for that
-	// reason.
+	// Old, if not zero, is a time such as the day after a server first started. A version of the first list is old
+	// enough if its stated date, or without one the time of that list, is before Old.
 	Old time.Time
 
-	// Now returns the time. If nil, it is [time.Now]. A [Rule] uses its own.
+	// Now, if not nil, replaces [time.Now]. A [Rule] uses its own.
 	Now func() time.Time
 }
 

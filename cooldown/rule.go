@@ -19,10 +19,9 @@ type Rule struct {
 	// listed once stay listed.
 	Dates Dates
 
-	// AllowUnknown lists versions without a date. If false, they are held back.
-	AllowUnknown bool
+	AllowUnknown bool // list versions without a date, which are otherwise held back
 
-	// Now returns the time, also for a Recorder. If nil, it is [time.Now].
+	// Now, if not nil, replaces [time.Now], also for a Recorder.
 	Now func() time.Time
 }
 
@@ -32,17 +31,16 @@ type Dates interface {
 	FirstSeen(ctx context.Context, of Subject, list []Version) ([]time.Time, error)
 }
 
-// Recorder is a Dates that records which versions were listed. A rule calls Record in place of FirstSeen.
-// A rule also finds a Recorder in a Dates that has a method
+// Recorder is a Dates that records which versions were listed. A Rule calls Record in place of FirstSeen.
+// It also finds a Recorder behind a Dates that has no Record, but a method
 //
 //	Unwrap() Dates
 //
-// and no Record of its own. A struct that embeds a Ledger hides that it is a Recorder.
+// A struct that embeds a Ledger hides that it is a Recorder.
 type Recorder interface {
-	// Record calls decide for the versions in look, in their order, with the time at which they were first seen,
-	// zero if unknown, and whether they were listed once. It records those that decide returns true for as listed.
-	// A version without a call is held back. If another process records at the same time, Record may call decide
-	// again for all.
+	// Record calls decide for each version of look, in order, with the time when it was first seen, zero if unknown,
+	// and whether it was listed once. If decide returns true, Record records it as listed. A version without a call
+	// is held back. If another process records meanwhile, Record may call decide again for all.
 	Record(ctx context.Context, look Look, decide func(i int, seen time.Time, listed bool) bool) error
 }
 

@@ -15,17 +15,16 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Providers is a [provider.Source] that lists only the versions of another source that are old enough. It is
-// safe for concurrent use if the other source is.
+// Providers is a [provider.Source] of the versions of Source that are old enough. It is safe for concurrent use
+// if Source is.
 type Providers struct {
 	Source provider.Source // if nil, there are no providers; Filter does not need it
 
-	Rule              // for the providers that Patterns selects
-	provider.Patterns // limits the Rule
+	Rule
+	provider.Patterns // selects providers for the Rule
 
-	// Permit is as in [Modules], for example [lockfile.File.Locks] of a lock file.
-	//
-	// [lockfile.File.Locks]: https://pkg.go.dev/github.com/tofureg/tofureg/provider/lockfile#File.Locks
+	// Permit, if not nil, reports whether a version is listed whatever its age, without a mark in a [Ledger], such
+	// as [github.com/tofureg/tofureg/provider/lockfile.File.Locks]. It may be called concurrently.
 	Permit func(addrs.Provider, addrs.Version) bool
 }
 
@@ -38,24 +37,24 @@ func (c *Providers) ProviderVersions(ctx context.Context, p addrs.Provider) (*pr
 	return c.Filter(ctx, p, versions)
 }
 
-// ProviderPackage implements [provider.Lister] with Source.
+// ProviderPackage calls Source.
 func (c *Providers) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	return provider.CheckAnswers(c.Source).ProviderPackage(ctx, p, v, platform)
 }
 
-// Evidence implements [provider.Opener] with Source.
+// Evidence calls Source.
 func (c *Providers) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	return provider.CheckAnswers(c.Source).Evidence(ctx, pkg)
 }
 
-// Open implements [provider.Opener] with Source.
+// Open calls Source.
 func (c *Providers) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	return provider.CheckAnswers(c.Source).Open(ctx, pkg)
 }
 
-// Filter returns a copy of the list of p with the versions that are too young in Held, or all in Versions if c is
-// nil or the Rule does not apply to p. The list must have all versions, or be [provider.Versions.Partial]. Of
-// nil it returns nil.
+// Filter returns a copy of the list of p with the versions that are too young in Held. It holds none back if c is
+// nil or the Rule does not apply to p. The list must be complete or [provider.Versions.Partial]. For nil,
+// it returns nil.
 func (c *Providers) Filter(ctx context.Context, p addrs.Provider, versions *provider.Versions) (*provider.Versions, error) {
 	versions = versions.Clone()
 	if versions == nil || c == nil || c.Age <= 0 || !c.Selects(p) {
@@ -74,22 +73,19 @@ func (c *Providers) Filter(ctx context.Context, p addrs.Provider, versions *prov
 	return versions, nil
 }
 
-// Modules is a [module.Source] that lists only the versions of another source that are old enough. It is safe
-// for concurrent use if the other source is.
+// Modules is a [module.Source] that is like [Providers].
 type Modules struct {
 	Source module.Source // must not be nil
 
 	Rule // for modules that match Include, if not empty, but not Exclude
 
-	// Include and Exclude limit the Rule. Include ignores the case of names, as many registries do.
+	// Include ignores the case of names, as many registries do.
 	Include, Exclude []module.Pattern
 
-	// Permit, if not nil, reports whether a version is listed whatever its age, without a record in a [Ledger]. It
-	// may be called concurrently.
-	Permit func(addrs.Module, addrs.Version) bool
+	Permit func(addrs.Module, addrs.Version) bool // as in [Providers]
 }
 
-// ModuleVersions lists the versions of Source, those that are too young in Held.
+// ModuleVersions lists the versions of Source, too young ones in Held.
 func (c *Modules) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
 	if c.Source == nil {
 		return nil, errNoSource
@@ -115,7 +111,7 @@ func (c *Modules) ModuleVersions(ctx context.Context, m addrs.Module) (*module.V
 	return &filtered, nil
 }
 
-// ModuleLocation implements [module.Lister] with Source.
+// ModuleLocation calls Source.
 func (c *Modules) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
 	if c.Source == nil {
 		return nil, errNoSource
@@ -123,7 +119,7 @@ func (c *Modules) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Ve
 	return c.Source.ModuleLocation(ctx, m, v)
 }
 
-// OpenModule implements [module.Opener] with Source.
+// OpenModule calls Source.
 func (c *Modules) OpenModule(ctx context.Context, loc *module.Location) (*module.Body, error) {
 	if c.Source == nil {
 		return nil, errNoSource
