@@ -4,9 +4,9 @@
 //	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
 //	client := &regclient.Client{Transport: &transport.Settings{HTTP: reg.Client()}}
 //
-// [Registry.Client] works without ports, TLS and goroutines, also in [testing/synctest]. [Registry.ServeTLS]
-// serves tofu and terraform.
+// [Registry.Client] needs no ports, TLS or goroutines, also in [testing/synctest]. [Registry.ServeTLS] serves tofu
+// and terraform.
 //
-// Functions panic on invalid arguments. HEAD is 404. Package [github.com/tofureg/tofureg/testkit/regcheck]
-// checks real servers.
+// Functions panic on invalid arguments. Package [github.com/tofureg/tofureg/testkit/regcheck] checks real
+// servers.
 package regtest

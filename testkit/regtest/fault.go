@@ -29,43 +29,36 @@ type Fault struct {
 	First int    // maximum number, if not zero
 
 	Delay       time.Duration // of the answer
-	Drop        bool          // drop the connection
+	Drop        bool          // the connection
 	RefuseToken bool          // 400 for an Authorization header
 	Status      int           // of an error, the redirect or Raw
 	RetryAfter  string        // seconds or HTTP date
 
-	// Header replaces headers, or removes them if empty; Etag with Last-Modified.
-	Header http.Header
+	Header http.Header // replaces headers, or removes them if empty; Etag with Last-Modified
 
-	// Redirect is a URL, with Status or 302. Without path, or "/" for the same host, path and query of the request
-	// are added, after a prefix such as /redirect-1-of-1.
+	// Redirect is a URL, with Status or 302. To a URL without path, or "/" for the same host, path and query of the
+	// request are added, after a prefix such as /redirect-1-of-1.
 	Redirect string
 	Hops     int // to "/" without Redirect; if zero, 1 with a Redirect; if negative, endless
 
-	Instead string // answered path: replaces Path in the request's, or all if Path is empty
+	Instead string // answer this path, which replaces Path, or all if Path is empty
 	Raw     []byte // body, if not nil
 
-	// Edit, also called concurrently, changes a JSON document except errors, or at [LoginAuthz] the parameters for
-	// the browser.
+	// Edit, also called concurrently, changes JSON except errors, or at [LoginAuthz] the parameters for the browser.
 	Edit func(doc map[string]any)
 
 	Corrupt bool  // flip a bit
 	Changed bool  // other bytes, entity tag and date of a file
 	PadTo   int64 // append spaces up to this size
-	Gzip    bool  // compress, if the client accepts it
+	Gzip    bool  // if the client accepts it
 
-	// Part is the answer to range requests:
-	//
-	//   - "whole": 200
-	//   - "overlap", "gap": 206, up to 1000 bytes too early or too late
-	//   - "other total": 206, with a total one byte too large
-	//   - "multipart": 206, multipart/byteranges
-	//   - "unlabelled": 206 without Content-Range
-	//   - "unsatisfiable": 416
+	// Part is the answer to range requests: "whole" (200), "overlap" or "gap" (206, up to 1000 bytes too early or too
+	// late), "other total" (206, with a total one byte too large), "multipart" (206, multipart/byteranges),
+	// "unlabelled" (206 without Content-Range), or "unsatisfiable" (416).
 	Part string
 
-	// Break happens after After bytes of the body, if there are more: "cut" loses the connection, "short" ends the
-	// body with a true Content-Length, "stall" pauses.
+	// Break happens after After bytes of the body, if it has more: "cut" loses the connection, "short" ends the body
+	// with a true Content-Length, "stall" pauses.
 	Break string
 	After int64
 	Pause time.Duration // if zero, until the client disconnects

@@ -10,7 +10,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Mirror configures the network mirror. The zero value is like a mirror that the CLI writes.
+// A Mirror configures the network mirror. The zero value is like a mirror of the CLI.
 type Mirror struct {
 	Path       string   // of the base URL; if empty, "/mirror/"
 	URLs       string   // of archives: as in [Provider], "name" (….zip, the default), or "download" (download/….zip)

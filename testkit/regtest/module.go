@@ -23,18 +23,14 @@ type Module struct {
 	Properties map[string]any // in the list, such as "deprecated"
 	Discovered string         // as in [Provider]
 
-	// Files are contents by name; a directory ends with a slash. If nil, main.tf, also in Subdir.
-	Files map[string]string
-
-	// Size, if not zero, adds "large.bin" of this size in bytes, under 4 GiB, not held in memory. It excludes
-	// Deflate.
-	Size int64
+	Files map[string]string // contents by name; a directory ends with a slash; if nil, main.tf, also in Subdir
+	Size  int64             // of a file "large.bin", as in [Provider]; if zero, none; it excludes Deflate
 
 	Format  string // "tar.gz", "zip", "tar.xz" or "tar.bz2"; if empty, "tar.gz"
 	Deflate bool   // compress "tar.gz" or "zip"
 	Package []byte // instead of Files, Size and Deflate; required for "tar.bz2"
 
-	// Answer says how the location is sent: "header" (204 with X-Terraform-Get, the default), "body" (200 with
+	// Answer is how the location is sent: "header" (204 with X-Terraform-Get, the default), "body" (200 with
 	// {"location": …}), "both", "empty object" (header and {}), "empty body" (200 with header), or "none" (204).
 	Answer string
 
@@ -201,9 +197,7 @@ func (r *Registry) modulePackage(t target) *answer {
 
 // A ModuleList is the form of lists of module versions.
 type ModuleList struct {
-	// PageSize is the default. If zero, there are no pages.
-	PageSize int
-
+	PageSize      int  // default; if zero, there are no pages
 	MaxPageSize   int  // maximum in queries; if zero, 1000
 	IgnoreQuery   bool // every page is the first
 	TotalInModule bool // limit, offset and total are in the module

@@ -15,8 +15,7 @@ import (
 
 // A Provider is one version of a provider. Only Address is required.
 type Provider struct {
-	// Address is, for example, "acme/alpha". If it has a host, the [Registry] also answers for it.
-	Address string
+	Address string // such as "acme/alpha"; the [Registry] also answers for a host in it
 
 	Version   string   // any text; if empty, "1.0.0"
 	Platforms []string // such as "linux_amd64"; if nil, amd64 and arm64 of darwin and linux, and windows_amd64
@@ -25,8 +24,7 @@ type Provider struct {
 
 	Discovered string // any text for the date in the list; if empty, none
 
-	// Size, if not zero, is the size of the executable in bytes, under 4 GiB, not held in memory.
-	Size int64
+	Size int64 // of the executable in bytes, under 4 GiB, not held in memory; if zero, small
 
 	Files   map[string]string // further files by name, as in [Module]
 	Deflate bool              // compress; the digest depends on the version of Go
@@ -35,7 +33,7 @@ type Provider struct {
 	Zips map[string][]byte // by platform, before Zip
 
 	PackageHashes bool                     // OpenTofu's property "packages"
-	NoSums        bool                     // no SHA256SUMS and signature; their URLs are empty
+	NoSums        bool                     // no SHA256SUMS and signature, with empty URLs
 	EditSums      func(sums []byte) []byte // returns the document to serve and sign
 
 	Keys     []*Key // listed keys; if nil, the key of the registry
@@ -43,13 +41,12 @@ type Provider struct {
 
 	Origin string // of files; if empty, the registry
 
-	// URLs is the form of the URLs of files: "absolute" (the default), "root-relative" (/releases/….zip),
-	// "relative" (../../releases/….zip) or "opaque" (/get?id=…). With an Origin, each form except "opaque" is
-	// "absolute".
+	// URLs is the form of URLs of files: "absolute" (the default), "root-relative" (/releases/….zip), "relative"
+	// (../../releases/….zip) or "opaque" (/get?id=…). With an Origin, all except "opaque" are "absolute".
 	URLs string
 }
 
-// A Release is a version of a provider. Archive, H1 and ZH panic if it does not have the platform.
+// A Release is a version of a provider.
 type Release struct {
 	p         Provider // with defaults
 	provider  addrs.Provider

@@ -11,13 +11,12 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Registry is a registry made by New. Methods are safe for concurrent use. Set the fields before the first
-// request.
+// A Registry is made by [New]. Methods are safe for concurrent use. Set the fields before the first request.
 type Registry struct {
 	Latency time.Duration // of every answer and redirect
 
-	// Services is the discovery document. If nil, it has providers.v1, modules.v1 if there are modules, and
-	// login.v1 with Login.
+	// Services is the discovery document. If nil, it has providers.v1, modules.v1 with modules, and login.v1 with
+	// Login.
 	Services map[string]any
 
 	ModuleList ModuleList // of module versions
@@ -38,7 +37,7 @@ type Registry struct {
 	grants    map[string]grant // codes that were not exchanged yet
 }
 
-// New returns an empty registry for a host.
+// New returns an empty registry.
 func New(host string) *Registry {
 	name, err := svchost.Parse(host)
 	if err != nil {
@@ -84,9 +83,9 @@ func freeDir(version string, taken func(dir string) bool) string {
 	return dir
 }
 
-// Require requires "Authorization: Bearer TOKEN" for these kinds, or all except LoginAuthz and LoginToken for
-// zero. Without a token the status is 401, with another 403. Each call replaces the token of its kinds; an
-// empty one removes it. Redirected requests need none.
+// Require requires "Authorization: Bearer TOKEN" for the kinds, or for zero all except LoginAuthz and LoginToken.
+// Without a token the status is 401, with another 403. A call replaces the token of its kinds; an empty one
+// removes it. Redirected requests need none.
 func (r *Registry) Require(token string, on Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 // A Kind is a kind of request, or a set, such as Sums|Signature.
 type Kind uint
 
-// The kinds of requests, by path. Only GET is answered, at LoginToken POST.
+// The kinds of requests, by path. Only GET is answered, at LoginToken POST. HEAD is 404.
 const (
 	Discovery Kind = 1 << iota // /.well-known/terraform.json
 	Versions                   // /v1/providers/NAMESPACE/TYPE/versions
@@ -31,7 +31,7 @@ const (
 	ModuleVersions // /v1/modules/NAMESPACE/NAME/SYSTEM/versions
 	ModuleLocation // /v1/modules/NAMESPACE/NAME/SYSTEM/VERSION/download
 	ModulePage     // …/page-1?terraform-get=1
-	ModulePackage  // ….tar.gz, ….zip and so on
+	ModulePackage  // such as ….tar.gz
 
 	MirrorIndex   // /mirror/HOST/NAMESPACE/TYPE/index.json
 	MirrorVersion // /mirror/HOST/NAMESPACE/TYPE/VERSION.json
@@ -79,8 +79,8 @@ type Request struct {
 
 	Authorization, Range, Referer, UserAgent string // these headers
 
-	Header http.Header // all headers
-	Form   url.Values  // posted form, or nil
+	Header http.Header // all
+	Form   url.Values  // posted, or nil
 
 	Status int   // of the answer, or 0
 	Sent   int64 // bytes of the body; in this process, as read
@@ -120,7 +120,7 @@ func (r *Registry) Requests() []Request {
 	return list
 }
 
-// Count returns the number of recorded requests of the kinds, of all for zero.
+// Count returns the number of recorded requests of the kinds, for zero of all.
 func (r *Registry) Count(kind Kind) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

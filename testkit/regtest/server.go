@@ -152,10 +152,10 @@ func (rep *reply) write(w http.ResponseWriter) error {
 	}
 }
 
-// A Server is a Registry that listens on the loopback interface. For tofu and terraform, set SSL_CERT_FILE to
-// a file with CertPEM. Providers are at Addr, and modules, whose host needs a dot, at 127.0.0.1:PORT.
+// A Server is a Registry that listens. For tofu and terraform, set SSL_CERT_FILE to a file with CertPEM.
+// Providers are at Addr, and modules, whose host needs a dot, at 127.0.0.1:PORT.
 type Server struct {
-	Addr string // "localhost:PORT", the host of provider addresses except at a mirror
+	Addr string // "localhost:PORT"
 	URL  string // "https://localhost:PORT"
 
 	// CertPool and CertPEM are the authority of the certificate, for the loopback interface and the hosts so far.
