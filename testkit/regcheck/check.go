@@ -20,22 +20,20 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Options are options of Check and Examine. The zero value checks only discovery and service URLs.
+// Options are options of [Examine]. The zero value checks only discovery and service URLs.
 type Options struct {
-	// Client makes the requests. If nil, [http.DefaultClient]. CheckRedirect is ignored.
-	Client *http.Client
+	Client *http.Client // if nil, [http.DefaultClient]; CheckRedirect is ignored
 
-	// Timeout bounds each check, and in "mirror archive" each archive. If zero or less, 5 minutes for archive,
+	// Timeout bounds each check, and in "mirror archive" each archive. If zero or less, it is 5 minutes for archive,
 	// mirror archive and mirror version, otherwise 30 seconds.
 	Timeout time.Duration
 
-	// AllowHTTP accepts http URLs of files, services and redirects, as the CLIs do, without the token. Base URLs
-	// must be https.
+	// AllowHTTP accepts http URLs of files, services and redirects, as the CLIs do, without the token.
 	AllowHTTP bool
 
 	// Token, if not empty, must be required by lists of versions. It is sent to the server and its services, or to
-	// the mirror if the base URL is empty. Of files, only a module package there with use_registry_credentials
-	// gets it.
+	// the mirror if the base URL is empty. Of files there, only a module package with use_registry_credentials gets
+	// it.
 	Token string
 
 	Provider string // such as "acme/alpha"; if empty, not checked
@@ -45,7 +43,7 @@ type Options struct {
 	Module        string // such as "acme/network/aws"; if empty, not checked
 	ModuleVersion string // if empty, the first listed version
 
-	Mirror         string // base URL; if empty, not checked
+	Mirror         string // https base URL; if empty, not checked
 	MirrorProvider string // such as "registry.example.com/acme/alpha"; if empty, Provider at the base URL; one is required
 }
 
@@ -72,12 +70,12 @@ func (f Finding) String() string { return f.Check + ": " + string(f.Level) + ": 
 type TB interface {
 	Context() context.Context          // ends with the test
 	Helper()                           // marks helpers
-	Errorf(format string, args ...any) // fails the test and continues
+	Errorf(format string, args ...any) // fails the test
 	Logf(format string, args ...any)   // prints text
 }
 
-// Check reports failures as errors of the test, and logs advice and skipped checks. baseURL is the https URL
-// of a host, or empty for a mirror. The checks:
+// Check reports failures as errors of the test, and logs advice and skipped checks. baseURL is the https URL of a
+// host, or empty for a mirror. The checks:
 //
 //	discovery                valid, with the required services
 //	service URLs             end with a slash; only advice for modules.v1
@@ -111,7 +109,7 @@ func Check(t TB, baseURL string, o Options) {
 	}
 }
 
-// Examine makes the checks of Check. An empty result means that all succeeded.
+// Examine makes the checks of [Check]. If all succeed, the result is empty.
 func Examine(ctx context.Context, baseURL string, o Options) []Finding {
 	e := &examiner{whole: ctx, o: o, good: map[string]bool{}, mirrorAlone: baseURL == "" && o.Mirror != ""}
 	if !e.mirrorAlone {
