@@ -36,9 +36,8 @@ var (
 	network = addrs.MustParseModule(host + "/acme/network/aws")
 )
 
-// TestPublish lets 20 processes publish in a store at the same time, with package
+// TestPublish publishes in a store as 20 processes at the same time, with package
 // [github.com/tofureg/tofureg/serve/regdir]. Readers must see only what is verified, and nothing may be lost.
-//
 // open is as for TestMirror.
 func TestPublish(ctx context.Context, open func() storage.Store) error {
 	temp, err := os.MkdirTemp("", "storagetest-")
@@ -215,11 +214,11 @@ func part(dir string, rel regdir.Release, on string) (string, error) {
 	return filepath.Join(dir, filepath.Base(rel.Sums)), err
 }
 
-// TestMirror fills a mirror in a store from several processes at the same time, with package
+// TestMirror fills a mirror in a store as several processes at the same time, with package
 // [github.com/tofureg/tofureg/serve/mirrordir], then reads, checks and shrinks it.
 //
-// open returns a store for the same empty place, as another process has it. Files are left there. If the store
-// is a [storage.Linker], web, if not nil, gets an archive by its URL.
+// open returns a store for the same empty place, as in another process. Files are left there. If the store is a
+// [storage.Linker], web, if not nil, gets an archive by its URL.
 func TestMirror(ctx context.Context, open func() storage.Store, web *http.Client) error {
 	temp, err := os.MkdirTemp("", "storagetest-")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/tofureg/tofureg/storage/bucket"
 )
 
-// Secret is a text in the credentials of a store under test that TestServer never wants in an error.
+// Secret is a text in the credentials of a store that must not be in an error; see [TestServer].
 const Secret = "s3cr3t"
 
 // calls are the methods of a store with requests.
@@ -43,9 +43,9 @@ var calls = map[string]func(context.Context, storage.Store) error{
 // TestServer tests a store of a bucket whose server lies, redirects, is silent or does not end. The store must
 // refuse http, follow no redirect, check names and sizes of a list, and limit a page to 1 MiB.
 //
-// open returns a store with the prefix "m/" for the server at a URL, with a client that trusts it. The store
-// makes no request twice, and its credentials contain Secret. page returns a page of a list, with these
-// objects and the token of the next page, unless it is empty.
+// open returns a store with the prefix "m/" for the server at url, which client trusts. The store makes no request
+// twice, and its credentials contain Secret. page returns a page of a list, with these objects and, if not empty,
+// the token of the next page.
 func TestServer(ctx context.Context, open func(url string, client *http.Client) storage.Store, page func(objects []bucket.Object, token string) string) error {
 	var found failures
 	var parts sync.WaitGroup

@@ -1,12 +1,11 @@
-// Package storagetest tests implementations of a store. A store implements [storage.Store]. It is meant for
-// 1.0.
+// Package storagetest tests implementations of a store. It is meant for 1.0.
 //
 //	if err := storagetest.TestStore(t.Context(), clientOf(bucket), clientOf(bucket)); err != nil {
 //		t.Fatal(err)
 //	}
 //
-// Errors join all failures. Some failures of concurrent writers are found by chance: run the test several
-// times, also with the race detector. Files are replaced up to 64 KiB only. Crashes are not tested.
+// Errors join all failures. Some failures of concurrent writers are found by chance: run the test several times,
+// also with the race detector. Replaced files have at most 64 KiB. Crashes are not tested.
 package storagetest
 
 import (
@@ -22,19 +21,17 @@ import (
 	"github.com/tofureg/tofureg/storage"
 )
 
-// TestStore tests s.
-//
-// others are more values for the same place, without shared memory, as other processes have them, to use
-// concurrently. Without others, a mutex in s hides failures.
+// TestStore tests s, also as a [storage.Locker]. others are values for the same place that share no memory with s,
+// as in other processes. They are used concurrently; without them, a mutex in s hides failures.
 //
 // TestStore writes about 1200 files, 40 MiB in total, to a new directory at the top, "storagetest-" and a
-// random suffix, and removes them. It also tests a [storage.Locker]. If ctx ends, the error wraps its cause.
+// random suffix, and removes them. If ctx ends, the error wraps its cause.
 func TestStore(ctx context.Context, s storage.Store, others ...storage.Store) error {
 	return test(ctx, checks(), append([]storage.Store{s}, others...))
 }
 
-// RaceWrites tests only, in many rounds, that one of several concurrent writes on the same condition succeeds.
-// TestStore has 20 rounds; a fault may be seen in one of hundreds.
+// RaceWrites tests, in many rounds, that one of several concurrent writes on the same condition succeeds.
+// TestStore has 20 rounds; a fault may need hundreds.
 func RaceWrites(ctx context.Context, rounds int, s storage.Store, others ...storage.Store) error {
 	return test(ctx, []check{{"raced writes", func(r *run) { r.race(rounds) }}}, append([]storage.Store{s}, others...))
 }
