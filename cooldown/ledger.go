@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/storage"
 )
 
-// Ledger is a Recorder in a store. Processes may share it, but not Rules with different ages. A registry cannot
+// Ledger is a [Recorder] in a store. Processes may share it, but not Rules with different ages. A registry cannot
 // change it.
 //
 // Each provider and module has a file, such as providers/registry.opentofu.org,hashicorp,random.txt, which

@@ -41,10 +41,11 @@ type Fault struct {
 	Redirect string
 	Hops     int // to "/" without Redirect; if zero, 1 with a Redirect; if negative, endless
 
-	Instead string // answer this path, which replaces Path, or all if Path is empty
+	Instead string // answered path: replaces Path in the request's, or all if Path is empty
 	Raw     []byte // body, if not nil
 
-	// Edit, also called concurrently, changes JSON except errors, or at [LoginAuthz] the parameters for the browser.
+	// Edit, also called concurrently, changes JSON documents except errors, or at [LoginAuthz] the parameters for
+	// the browser.
 	Edit func(doc map[string]any)
 
 	Corrupt bool  // flip a bit
