@@ -14,22 +14,22 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Address is the source of a module block, from [ParseAddress]. Exactly one exported field is set.
+// Address is the source of a module block. Exactly one exported field is set.
 type Address struct {
 	Registry addrs.ModuleSource // for [Request.Source]
 
 	Location *Location // for [Request.Location]
 
-	// Path is relative to the calling module, with slashes, such as "../dns". If that module is in a downloaded package,
-	// join Path to its directory there, at first [Report.Subdir], and refuse the result unless [path/filepath.IsLocal]
-	// reports true.
+	// Path is relative to the calling module, with slashes, such as "../dns". If that module is in a downloaded
+	// package, join Path to its directory there, at first [Report.Subdir], and refuse a result that is not
+	// [path/filepath.IsLocal].
 	Path string
 
 	source string // as the CLI writes it, if not Path or Registry.String
 }
 
-// ParseAddress parses the source of a module block as the CLI does: as a path if it starts with ./ or ../, else by
-// [addrs.ParseModuleSource], else by [ParseLocation]. A block with a version can only have a source in a registry.
+// ParseAddress parses a source as the CLI does: as a path if it starts with ./ or ../, else by
+// [addrs.ParseModuleSource], else by [ParseLocation]. If the block has a version, the source must be in a registry.
 func ParseAddress(s string) (Address, error) { return ParseAddressIn(svchost.Hostname{}, s) }
 
 // ParseAddressIn is [ParseAddress] with host as the registry of addresses without one, or [addrs.DefaultHost] if zero.
@@ -96,12 +96,12 @@ func (a Address) Source() string {
 	return cmp.Or(a.Path, a.source, a.Registry.String())
 }
 
-// PURL returns the package URL of the module, without secrets: that of [addrs.ModuleSource.PURL], or for a location one
-// of the type "generic" with vcs_url or download_url, such as
+// PURL returns the package URL without secrets: [addrs.ModuleSource.PURL], or for a location one of type "generic" with
+// vcs_url or download_url, such as
 //
 //	pkg:generic/network@4b1c?vcs_url=git%2Bhttps://example.com/acme/network.git#modules/subnet
 //
-// Commit is [Report.Commit]. The result is "" for a path or a location on this machine.
+// Commit is [Report.Commit]. For a path or a location on this machine, the result is empty.
 func (a Address) PURL(v addrs.Version, commit string) string {
 	if a.Location == nil {
 		return a.Registry.PURL(v)

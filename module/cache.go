@@ -27,21 +27,20 @@ import (
 // Cache keeps packages in a directory, for all targets and processes of a user. Set the fields before the first use. A
 // Cache is safe for concurrent use and must not be copied.
 //
-// A package is copied from the cache, never linked, and hashed on the way: what is damaged, pruned or incomplete is fetched
-// again. But who can write to the directory chooses the content of packages for which no [Request.H1] is set.
+// Packages are copied from the cache, never linked, and hashed on the way. Damaged, pruned or incomplete ones are
+// fetched again. But a user who can write to the directory chooses the content of packages without a [Request.H1].
 //
-// A package is found without a request by a full commit of git, by a SHA-256 or SHA-512 in [Location.Checksum], by
-// [Location.Digest], or by Request.H1 if a package with this hash came from the same URL, apart from its parameters. For
-// another ref, git is asked for its commit. An archive is requested, but not received if the answer has a strong ETag for
-// which it is there, if it was stored within MaxAge or has the hash. Other packages are not cached: those of a [Fetcher] or
-// with an MD5 or SHA-1 checksum, pages, directories, and commits to which git applies a filter of the user.
+// A package is found without a request by a full commit of git, a SHA-256 or SHA-512 in [Location.Checksum],
+// [Location.Digest], or a Request.H1 if a package with this hash came from the same URL, apart from its parameters. For
+// another ref, git is asked for its commit. An archive with a known strong ETag, stored within MaxAge or with the hash,
+// is requested, but not received. Other packages are fetched again, as are pages, local packages, and commits to which
+// git applies a filter of the user.
 type Cache struct {
-	// Path is the directory. It is created. It must belong to the user with mode 0700, where the system has modes.
+	// Path is the directory, which is created. Where the system has modes, it must belong to the user with mode 0700.
 	// If it cannot be used, packages are fetched.
 	Path string
 
-	// MaxAge is how long the commit of a branch or tag, or a strong ETag, is believed. If zero, it is not.
-	MaxAge time.Duration
+	MaxAge time.Duration // how long the commit of a branch or tag, or a strong ETag, is believed; if zero, not at all
 
 	mu   sync.Mutex
 	busy map[string]chan struct{} // closed when the fetch of a key has ended
@@ -338,9 +337,8 @@ type Pruned struct {
 	Size    int64 `json:"size"`    // their bytes
 }
 
-// Prune removes the packages that were last used before a time, and then those that were used longest ago until the rest
-// has at most size bytes. A zero time, or a size of 0 or less, removes none. If dry is set, it only says what it would
-// remove. Downloads at the same time fetch what it has removed.
+// Prune removes packages last used before a time, and then those used longest ago until the rest has at most size
+// bytes. A zero time, or a size of 0 or less, removes none. If dry is set, it removes nothing.
 func (c *Cache) Prune(ctx context.Context, before time.Time, size int64, dry bool) (*Pruned, error) {
 	result, err := c.prune(ctx, before, size, dry)
 	return result, failure.Wrap("prune", "the module cache "+c.Path, err)

@@ -21,11 +21,11 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Options configure downloads. The zero value accepts only locations of [KindHTTP].
+// Options configure downloads. The zero value accepts only [KindHTTP].
 type Options struct {
 	Limits  checksum.Limits // of the archive and its content
 	Git     *Git            // for KindGit; if nil, Fetcher
-	Fetcher Fetcher         // for kinds other than KindHTTP and KindLocal, for example [Fetchers]; may be nil
+	Fetcher Fetcher         // may be nil; see [Fetchers]
 
 	// AllowLocal permits a [Request.Location] on this machine. If false, or if a server names it, the error is ErrLocal.
 	AllowLocal bool
@@ -34,28 +34,25 @@ type Options struct {
 	// archives.
 	KeepLinks bool
 
-	// SkipLinks omits symbolic links that are not kept, see [Report.Skipped]. If false, the error is ErrLink.
-	SkipLinks bool
+	SkipLinks bool // omits symbolic links that are not kept; if false, the error is ErrLink
 
-	// Replace permits replacing a non-empty directory or a symbolic link at the target. If false, and for other files
-	// always, the error is ErrOccupied.
-	//
-	// The old directory is removed with all files, after the new one is verified. If it has the same content, apart from
-	// modes, times and empty directories, it stays; with Request.H1, no package is fetched then. Except on Linux and
-	// macOS, a killed process can leave no target. On Windows, no program may have a file in the directory open.
+	// Replace permits replacing a non-empty directory or a symbolic link at the target. Otherwise, and for other files
+	// always, the error is ErrOccupied, before any request. The old directory is removed with all files, after the new
+	// one is verified. If it has the same content, apart from modes, times and empty directories, it stays. With
+	// Request.H1, no package is fetched then. Except on Linux and macOS, a killed process can leave no target. On
+	// Windows, no program may have a file in the directory open.
 	Replace bool
 
 	// Stamps, if not empty, is a directory as in [github.com/tofureg/tofureg/provider/install.Dir]. With Replace and
 	// Request.H1, an old directory without symbolic links is not read if no file has changed since it was hashed.
 	Stamps string
 
-	// Approve, if not nil, is called with each location before a package is fetched or reused: that of the request or of
-	// the registry, with the module and its version, and those to which it points. Calls may be concurrent. If Approve
-	// returns an error, the download fails with a [failure.RefusedError].
+	// Approve, if not nil, is called, perhaps concurrently, with each location before a package is fetched or reused:
+	// that of the request or registry, with module and version, and those to which it points. Its error makes the
+	// download fail with a [failure.RefusedError].
 	Approve func(ctx context.Context, loc Location) error
 
-	// Cache, if not nil, keeps packages for other targets.
-	Cache *Cache
+	Cache *Cache // may be nil
 
 	Parallel int // maximum of concurrent downloads of [DownloadAll]; if 0 or less, 16
 
@@ -63,18 +60,15 @@ type Options struct {
 	Progress func(progress.Event)
 }
 
-// Download fetches one package into the directory r.Dir: it asks src for a version and the location, unpacks the files
-// into a staging directory .tofureg-* beside r.Dir, verifies r.H1, and moves them to r.Dir. A later download to r.Dir
-// removes what a killed process, if at most eight were at work on it, or the end of ctx has left of the staging
-// directory. When Download returns, nothing runs.
+// Download fetches a package: it asks src for a version and the location, unpacks the files into a staging directory
+// .tofureg-* beside r.Dir, verifies r.H1, and moves them to r.Dir. When Download returns, nothing runs. The next
+// Download to r.Dir removes what killed processes, up to eight, or the end of ctx have left.
 //
-// R.Dir must not be "." or "..". Missing directories above it are created. If it is not an empty directory, the error is
-// ErrOccupied before any request, unless o.Replace is set. Of concurrent calls with the same Dir and without o.Replace,
-// one succeeds. Src may be nil if no location is of KindHTTP and r.Location is set.
+// R.Dir must not be "." or "..". Missing directories above it are created. Of concurrent calls with the same Dir and
+// without o.Replace, one succeeds. Src may be nil if no location is of KindHTTP and r.Location is set.
 //
-// The error is a [*failure.Error]. It wraps an error of this package, [checksum.ErrMismatch] for a wrong h1 or checksum,
-// [failure.ErrTooLarge] beyond o.Limits, or an [*UnsupportedError] or ErrLocal if the options do not permit the
-// location.
+// The error wraps an error of this package, [checksum.ErrMismatch] for a wrong h1 or checksum, or [failure.ErrTooLarge]
+// beyond o.Limits.
 func Download(ctx context.Context, src Source, r Request, o Options) (*Report, error) {
 	return download(ctx, src, r, o, semaphore.NewWeighted(maxXZ))
 }
@@ -139,7 +133,7 @@ func locate(ctx context.Context, src Source, r Request, report func(progress.Eve
 	return loc, failure.Wrap("find", m.String()+" "+v.String(), err)
 }
 
-// Request is a package that [Download] fetches: of a module in a registry, or at a location.
+// Request is a package for [Download].
 type Request struct {
 	Source     addrs.ModuleSource     // zero with Location
 	Version    addrs.Version          // if zero, the newest that Constraint allows
@@ -147,12 +141,11 @@ type Request struct {
 
 	Location *Location // instead of Source
 
-	// Dir is the target. In [DownloadAll], if it equals, contains or is in the Dir of an earlier request, ignoring case,
-	// the error is ErrOccupied.
+	// Dir is the target. If it overlaps the Dir of an earlier request of [DownloadAll], ignoring case, the error is
+	// ErrOccupied.
 	Dir string
 
-	// H1, if not zero, is what [Report.H1] must be; an l1 needs Options.KeepLinks.
-	H1 checksum.Hash
+	H1 checksum.Hash // if not zero, what [Report.H1] must be; an l1 needs Options.KeepLinks
 }
 
 // subject names the package for people.
@@ -172,8 +165,7 @@ type Result struct {
 // maxXZ bounds the tar.xz that DownloadAll unpacks concurrently: each may need a dictionary of 64 MiB.
 const maxXZ = 2
 
-// DownloadAll calls [Download] for many requests concurrently, and returns all results in their order. The error joins
-// theirs.
+// DownloadAll calls [Download] concurrently and returns the results in the order of requests. The error joins theirs.
 func DownloadAll(ctx context.Context, src Source, requests []Request, o Options) ([]Result, error) {
 	o.Progress = flight.InTurn(o.Progress)
 	xz := semaphore.NewWeighted(maxXZ)

@@ -12,10 +12,10 @@ import (
 
 // ErrNoSubdir also matches [failure.ErrNotFound], and ErrLink [failure.ErrArchive].
 var (
-	ErrNoSubdir = fault.Narrow("no such directory in the package", failure.ErrNotFound) // the package has no such directory, or several for a pattern
-	ErrLink     = archive.ErrLink                                                       // the package has a symbolic link, see [Options.SkipLinks]
-	ErrLocal    = errors.New("location on this machine")                                // the location is on this machine, see [Options.AllowLocal]
-	ErrOccupied = errors.New("not an empty directory")                                  // the target is not an empty directory
+	ErrNoSubdir = fault.Narrow("no such directory in the package", failure.ErrNotFound) // or several match a pattern
+	ErrLink     = archive.ErrLink                                                       // for a symbolic link, see [Options.SkipLinks]
+	ErrLocal    = errors.New("location on this machine")                                // see [Options.AllowLocal]
+	ErrOccupied = errors.New("not an empty directory")                                  // see [Options.Replace]
 )
 
 // UnsupportedError means that [Options] permit no method for a location.

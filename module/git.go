@@ -32,16 +32,16 @@ import (
 	"github.com/tofureg/tofureg/progress"
 )
 
-// Git runs the git program for locations of KindGit.
+// Git runs git for locations of KindGit.
 //
 // It fetches the files of one commit over https or SSH, without submodules, and runs no hooks. It fetches the history
 // only if the server does not give the commit alone, as for an abbreviated one. All fetched data counts towards
-// Limits.Package. The h1 is the same on all systems, unless the user's filters change files, as those of Git LFS do.
+// Limits.Package. The h1 is the same on all systems, unless filters of the user change files, as Git LFS does.
 //
 // Git uses the user's configuration, including credential helpers, replaced URLs and filters. It never prompts for a
 // password, but runs GIT_ASKPASS. Credentials in the location can appear in the list of processes.
 //
-// When the context ends, git is killed with the programs that it started. It gets no signals from the terminal.
+// When the context ends, git and the programs that it started are killed. They get no signals from the terminal.
 type Git struct {
 	Path string // as in [exec.Command]; if empty, "git"
 
@@ -50,13 +50,13 @@ type Git struct {
 	// AllowHTTP permits http:// and git:// URLs. Git sends credentials over http, too.
 	AllowHTTP bool
 
-	// Memory limits git and each program that it starts, in bytes, on Linux with /bin/sh and on Windows. Zero means 512
-	// MiB, a negative number no limit.
+	// Memory limits git and each program that it starts, in bytes, on Linux with /bin/sh and on Windows. If zero, 512
+	// MiB; if negative, no limit.
 	Memory int64
 
-	// VetoHost, if not nil, is called, perhaps concurrently, with the host of each repository URL, also where the user's
-	// configuration replaces it, as [github.com/tofureg/tofureg/transport.Settings.VetoHost]. With it, git follows no
-	// redirects and runs no filters. Proxies, credential helpers and SSH configuration are not checked.
+	// VetoHost is as in [github.com/tofureg/tofureg/transport.Settings], for the host of each repository URL, also
+	// where the user's configuration replaces it. With it, git follows no redirects and runs no filters. Proxies,
+	// credential helpers and SSH configuration are not checked.
 	VetoHost func(host string) error
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Location is the location of a module package. [Download] checks the fields. URL and the JSON form can contain secrets.
+// Location is the location of a package. [Download] checks the fields. URL and the JSON form can contain secrets.
 type Location struct {
 	// Module and Version are zero unless a registry named the location.
 	Module  addrs.Module  `json:"module,omitzero"`
@@ -25,11 +25,10 @@ type Location struct {
 	// parameter depth, with which Ref is a branch rather than a tag of the same name.
 	URL string `json:"url"`
 
-	// Subdir is the directory of the module, with slashes. An element such as "acme-*" matches exactly one directory.
-	Subdir string `json:"subdir,omitempty"`
+	Subdir string `json:"subdir,omitempty"` // the directory, with slashes; an element such as "acme-*" matches exactly one
 
-	// Archive is the archive format by the path or the parameter "archive": "zip", "tar.gz", "tar.xz" or "tar.bz2",
-	// "none" for a page ("archive=false"), or "" if unknown. Except for "none", the first bytes of the archive decide.
+	// Archive is the format by the path or the parameter "archive": "zip", "tar.gz", "tar.xz", "tar.bz2", "none" for a
+	// page ("archive=false"), or "" if unknown. Except for "none", the first bytes decide.
 	Archive string `json:"archive,omitempty"`
 
 	Checksum string `json:"checksum,omitempty"` // empty or ALGORITHM:HEX with md5, sha1, sha256 or sha512
@@ -44,7 +43,7 @@ type Location struct {
 
 	Direct bool `json:"direct,omitempty"` // see [DirectLocation]
 
-	UseRegistryCredentials bool `json:"use_registry_credentials,omitempty"` // with Direct, permits sending the registry's token
+	UseRegistryCredentials bool `json:"use_registry_credentials,omitempty"` // see [Opener]
 }
 
 // Source returns text for [ParseLocation] and go-getter, with secrets.
@@ -125,7 +124,7 @@ func (l Location) MayBePage() bool {
 	return l.Kind == KindHTTP && !l.Direct && (l.Archive == "" || l.Archive == formatNone)
 }
 
-// WithSubdir returns a copy with subdir appended to Subdir. Subdir is checked by [addrs.ParseSubdir].
+// WithSubdir returns a copy with subdir, checked by [addrs.ParseSubdir], appended to Subdir.
 func (l Location) WithSubdir(subdir string) (*Location, error) {
 	joined, err := joinSubdir(l.Subdir, subdir)
 	if err != nil {
@@ -184,11 +183,11 @@ type Kind string
 
 const (
 	KindHTTP      Kind = "http"  // an archive, or a page that names another location
-	KindGit       Kind = "git"   // a commit of a repository
-	KindMercurial Kind = "hg"    // a revision of a Mercurial repository
-	KindS3        Kind = "s3"    // an object in Amazon S3
-	KindGCS       Kind = "gcs"   // an object in Google Cloud Storage
-	KindOCI       Kind = "oci"   // an artifact in an OCI registry
+	KindGit       Kind = "git"   // a git repository
+	KindMercurial Kind = "hg"    // a Mercurial repository
+	KindS3        Kind = "s3"    // Amazon S3
+	KindGCS       Kind = "gcs"   // Google Cloud Storage
+	KindOCI       Kind = "oci"   // an OCI registry
 	KindLocal     Kind = "local" // a directory or archive on this machine
 	KindOther     Kind = "other" // see [Location.Getter]
 )
@@ -196,9 +195,9 @@ const (
 // formatNone is the archive format of a page.
 const formatNone = "none"
 
-// ResolveLocation is for sources. It parses the location in an answer to a request for base, the URL before any
-// redirect: the property "location", the header X-Terraform-Get, or the tag of a page. An answer that starts with "/",
-// "./" or "../" is relative to base, never a local file.
+// ResolveLocation parses the location in an answer to a request for base, the URL before any redirect: the property
+// "location", the header X-Terraform-Get, or the tag of a page. An answer that starts with "/", "./" or "../" is
+// relative to base, never a local file.
 func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 	answer = strings.TrimSpace(answer)
 	if !strings.HasPrefix(answer, "/") && !strings.HasPrefix(answer, "./") && !strings.HasPrefix(answer, "../") {

@@ -30,25 +30,25 @@ const maxLocation = 16 << 10
 // ParseLocation parses a location in the forms that the OpenTofu CLI accepts, see
 // https://opentofu.org/docs/language/modules/sources/:
 //
-//	https://HOST/PATH                      KindHTTP
-//	git::URL  git::ssh://…  git@HOST:PATH  KindGit
-//	git::HOST:PATH                         the same, with a host or an alias of the SSH configuration
-//	github.com/OWNER/REPO[/SUBDIR]         KindGit, over https
-//	bitbucket.org/OWNER/REPO               the same
-//	hg::URL  s3::URL  gcs::URL             KindMercurial, KindS3, KindGCS
-//	BUCKET.s3-REGION.amazonaws.com/PATH    s3::
-//	www.googleapis.com/storage/v1/…        gcs::
-//	oci://HOST/REPOSITORY                  KindOCI
-//	file:///PATH  /PATH  C:\PATH           KindLocal
+//	https://HOST/PATH                              KindHTTP
+//	git::URL  git@HOST:PATH                        KindGit
+//	git::HOST:PATH                                 KindGit, also with an alias of SSH
+//	github.com/OWNER/REPO[/SUBDIR]                 KindGit, over https
+//	bitbucket.org/OWNER/REPO                       KindGit, over https
+//	hg::URL                                        KindMercurial
+//	s3::URL   BUCKET.s3-REGION.amazonaws.com/PATH  KindS3
+//	gcs::URL  www.googleapis.com/storage/v1/…      KindGCS
+//	oci://HOST/REPOSITORY                          KindOCI
+//	file:///PATH  /PATH  C:\PATH                   KindLocal
 //
 // An unknown scheme gives KindOther. A directory of the package may follow after "//", and parameters after "?". These
-// become fields: ref of git, rev of Mercurial, tag or digest of OCI, and archive and checksum of other kinds. Filename
-// is dropped. Others stay in the URL, as depth of git does, but OCI refuses them. Git and Mercurial refuse archive and
-// checksum. A fragment after "gcs::" is the generation of an object.
+// become fields: ref of git, rev of Mercurial, tag or digest of OCI, and archive and checksum, which git and Mercurial
+// refuse. OCI refuses other parameters. Filename is dropped; others stay in the URL. A fragment after "gcs::" is the
+// generation of an object.
 //
-// Also refused are remote helpers of git, as in "git::codecommit::REGION://NAME", which git would run as a program,
-// registry addresses, relative paths, other fragments, directories that lead out of the package, the parameter sshkey,
-// refs and hosts that a program could take for an option, "checksum=file:", and more than 16 KiB.
+// Also refused are remote helpers of git, which are programs, as in "git::codecommit::REGION://NAME", registry
+// addresses, relative paths, other fragments, directories that lead out of the package, the parameter sshkey, refs and
+// hosts that a program could take for an option, "checksum=file:", and more than 16 KiB.
 func ParseLocation(s string) (*Location, error) {
 	var p parser
 	if reason := p.parse(s); reason != "" {

@@ -5,20 +5,12 @@ import (
 	"github.com/tofureg/tofureg/internal/choice"
 )
 
-// Pattern selects modules.
-//
-//	example.com/acme/network/aws   this module
-//	example.com/acme/*/*           all modules of the namespace
-//	example.com/*/*/*              all modules of the host
-//	*/*/*/*                        all modules
-//
-// The zero Pattern selects no module.
+// Pattern selects modules. For example, example.com/acme/*/* selects a namespace. The zero Pattern selects no module.
 type Pattern struct {
 	text choice.Pattern // HOSTNAME/NAMESPACE/NAME/SYSTEM, with stars
 }
 
-// ParsePattern parses HOSTNAME/NAMESPACE/NAME/SYSTEM. The parts after a star must be stars. The error is
-// an [*addrs.ParseError].
+// ParsePattern parses HOSTNAME/NAMESPACE/NAME/SYSTEM. The parts after a star must be stars.
 func ParsePattern(s string) (Pattern, error) {
 	text, err := choice.ParsePattern(s, "module pattern", "HOSTNAME/NAMESPACE/NAME/SYSTEM", 4, 4, func(address string) (string, error) {
 		m, err := addrs.ParseModule(address)
@@ -39,7 +31,7 @@ func MustParsePattern(s string) Pattern {
 // Matches reports whether p selects the module.
 func (p Pattern) Matches(m addrs.Module) bool { return p.text.Matches(m.String()) }
 
-// String returns HOSTNAME/NAMESPACE/NAME/SYSTEM with stars, or "" for the zero Pattern.
+// String returns the text, which is empty for the zero Pattern.
 func (p Pattern) String() string { return string(p.text) }
 
 func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.text), nil }

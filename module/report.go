@@ -14,15 +14,15 @@ type Report struct {
 	Module  addrs.Module  `json:"module,omitzero"`
 	Version addrs.Version `json:"version,omitzero"`
 
-	// Location is where the package came from, by way of the locations in Via. Both are safe to print.
+	// Location is where the package came from, by way of Via. Both are safe to print.
 	Location string   `json:"location"`
 	Via      []string `json:"via,omitempty"`
 
-	Dir string `json:"dir"` // as the caller named it
+	Dir string `json:"dir"` // as in [Request]
 
 	Subdir string `json:"subdir,omitempty"` // of the module in Dir, with slashes, without "*"; empty for Dir
 
-	H1 checksum.Hash `json:"h1"` // of Dir, see [checksum.H1Dir]; an l1 if it has links, see [checksum.L1Dir]
+	H1 checksum.Hash `json:"h1"` // of Dir, see [checksum.L1Dir]
 
 	Commit string `json:"commit,omitempty"` // empty unless from [Git]
 
@@ -32,8 +32,7 @@ type Report struct {
 	// Skipped are empty.
 	Reused bool `json:"reused,omitempty"`
 
-	// Cached is true if the package was copied from [Options.Cache]. If it was found by Request.H1, Commit is empty.
-	Cached bool `json:"cached,omitempty"`
+	Cached bool `json:"cached,omitempty"` // copied from [Options.Cache]; if found by Request.H1, Commit is empty
 
 	Believed time.Time `json:"believed,omitzero"` // when H1 was computed, if the files were not read; see [Options.Stamps]
 

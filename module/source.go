@@ -19,12 +19,11 @@ type Lister interface {
 	ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*Location, error)
 }
 
-// Opener opens the packages at locations of [KindHTTP]. It must be safe for concurrent use.
+// Opener opens locations of [KindHTTP]. It must be safe for concurrent use.
 type Opener interface {
-	// OpenModule starts to fetch from loc. It sends the token of the registry of loc.Module only if Direct and
-	// UseRegistryCredentials are set, and never over http. If loc.MayBePage, the request has the parameter
-	// terraform-get=1. Reads end soon after ctx does. After failure.ErrChanged, the caller may open again and must
-	// discard what it has read.
+	// OpenModule starts to fetch from loc. It sends the token of the registry of loc.Module only over https, if Direct
+	// and UseRegistryCredentials are set. If loc.MayBePage, the request has the parameter terraform-get=1. Reads end
+	// soon after ctx does. After failure.ErrChanged, the caller may open again and must discard what it has read.
 	OpenModule(ctx context.Context, loc *Location) (*Body, error)
 }
 
@@ -40,37 +39,32 @@ type Body struct {
 
 	Size int64 // declared, in bytes; 0 or less if unknown
 
-	// Resumes, if not nil, returns how often the transfer was resumed, also during a Read.
-	Resumes func() int
+	Resumes func() int // how often the transfer was resumed, also during a Read; may be nil
 
-	// ETag is the header of this name, for [Options.Cache]; may be empty.
-	ETag string
+	ETag string // the header, for [Options.Cache]; may be empty
 
-	// Next is the header X-Terraform-Get, which replaces the body. It is ignored unless [Location.MayBePage].
-	Next string
+	Next string // the header X-Terraform-Get, which replaces the body; ignored unless [Location.MayBePage]
 }
 
-// Read reads from ReadCloser, if it is not nil.
+// Read reads ReadCloser, if not nil.
 func (b *Body) Read(p []byte) (int, error) { return wrap.Read(b.ReadCloser, p) }
 
-// Close closes ReadCloser, if it is not nil.
+// Close closes ReadCloser, if not nil.
 func (b *Body) Close() error { return wrap.Close(b.ReadCloser) }
 
 // Fetcher fetches packages from locations of all kinds except [KindHTTP] and [KindLocal]. It must be safe for concurrent
 // use.
 type Fetcher interface {
 	// FetchModule puts the whole package at loc into the empty directory dir, and verifies loc.Checksum. loc.Subdir is
-	// empty, so loc.Source() suits go-getter.
-	//
-	// The package is checked again by the options of the download. A Fetcher that unpacks archives obeys Limits,
-	// KeepLinks and SkipLinks, and returns the omitted names for [Report.Skipped]. It reports received bytes to Progress
-	// until it returns, as a [progress.Meter] or [Download] with that Progress does. Of its events only those of
-	// transfers are passed on, with the names of the download.
+	// empty. The package is checked again by the options of the download. A Fetcher that unpacks archives obeys Limits,
+	// KeepLinks and SkipLinks, and returns the omitted names. It reports received bytes to Progress until it returns,
+	// by a [progress.Meter] or [Download]. Of its events, only those of transfers are passed on, with the names of the
+	// download.
 	FetchModule(ctx context.Context, loc *Location, dir string, o Options) (skipped []string, err error)
 }
 
-// Fetchers has a Fetcher for each kind of location. A key is a [Kind], such as "s3" or "oci", or for KindOther a
-// [Location.Getter]. For a missing key the error is an [*UnsupportedError].
+// Fetchers has fetchers by [Kind], such as "s3", or for KindOther by [Location.Getter]. For a missing key, the error is
+// an [*UnsupportedError].
 type Fetchers map[string]Fetcher
 
 // FetchModule calls the Fetcher for loc.

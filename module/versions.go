@@ -22,7 +22,7 @@ type Release struct {
 	Discovered time.Time `json:"discovered,omitzero"` // when the registry first saw the version; zero if unknown
 }
 
-// Held is a version that is not listed because it is not old enough.
+// Held is a version that is not old enough to be listed.
 type Held struct {
 	Release Release   `json:"release"`        // with the date that counts as Discovered
 	Until   time.Time `json:"until,omitzero"` // when it is old enough; zero if its date is unknown
@@ -42,8 +42,7 @@ type Versions struct {
 
 	Warnings []string `json:"warnings,omitempty"` // about the source's answer, safe to print
 
-	// Partial reports that versions may be missing, for example because a page could not be fetched or was cached.
-	Partial bool `json:"partial,omitempty"`
+	Partial bool `json:"partial,omitempty"` // versions may be missing, for example because a page failed or was cached
 
 	Held []Held `json:"held,omitempty"` // by a [github.com/tofureg/tofureg/cooldown.Modules]
 }
@@ -72,7 +71,7 @@ func (v *Versions) Clone() *Versions {
 	return &c
 }
 
-// Find returns the release of version in Versions or Held, and whether there is one.
+// Find returns the release of version in Versions or Held.
 func (v *Versions) Find(version addrs.Version) (Release, bool) { return v.choice().Find(version) }
 
 // HeldFor returns the versions in Held that c allows and are newer than the version than, newest
@@ -82,8 +81,7 @@ func (v *Versions) HeldFor(c addrs.ModuleConstraint, than addrs.Version) []Held 
 }
 
 // Newest returns the newest version that c allows, also a deprecated one. A prerelease is allowed only if it is the
-// whole constraint; the zero constraint allows all other versions. The error wraps a [*HeldError] if all such versions
-// are held back, otherwise an [*UnavailableError].
+// whole constraint. The error wraps a [*HeldError] or an [*UnavailableError].
 func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
 	best := v.newest(c.Matcher())
 	if !best.IsZero() {
@@ -104,7 +102,7 @@ func (v *Versions) newest(allows func(addrs.Version) bool) (best addrs.Version) 
 	return best
 }
 
-// HeldError means that each version that fits is not old enough. It wraps [failure.ErrNoVersion].
+// HeldError means that no version that fits is old enough. It wraps [failure.ErrNoVersion].
 type HeldError struct {
 	Module     addrs.Module           // as requested
 	Constraint addrs.ModuleConstraint // the allowed versions
