@@ -9,24 +9,16 @@
 //		err = lock.Save(lockfile.Name)
 //	}
 //
-// A [lock file] has an [Entry] for each remote source that the configuration or a remote module
-// names.
+// A [lock file] has an [Entry] for each remote source that the configuration or a remote module names.
 //
 // # Format
 //
-// The first line is {"module_lock":1}. Each further line is an entry as a JSON object, with these
-// strings in this order, without empty ones:
+// The first line is {"module_lock":1}. Each further line is a JSON object with the non-empty strings of an [Entry], in
+// this order: source, constraint, evaluated, version, commit, hash.
 //
-//	source      the source as in Key
-//	constraint  the version constraint
-//	evaluated   sha256: and a digest in hex, as in Key
-//	version     the selected version
-//	commit      the commit of git, in hex
-//	hash        the hash, such as h1:BASE64=
-//
-// Entries are written in the order of the first three. They are read in any order, and equal lines
-// count once, so that lines of two branches can be merged as a union. Line ends may be CRLF, and the
-// last one may be missing. Anything else is an error, also two different entries of a [Key].
+// Entries are written in the order of their [Key]. They are read in any order, and equal lines count once, so that lines
+// of two branches can be merged as a union. Line ends may be CRLF, and the last one may be missing. Anything else is an
+// error, also two different entries of a Key.
 //
 // [lock file]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#lock-file
 package lockfile
@@ -66,8 +58,7 @@ const maxSize = 16 << 20
 // ErrLocal means that a source is a path or of [module.KindLocal].
 var ErrLocal = module.ErrLocal
 
-// A ChangedError means that a source has another package than the locked one, for example because a
-// tag was moved. It wraps [checksum.ErrMismatch].
+// A ChangedError means that a source has another package than the locked one. It wraps [checksum.ErrMismatch].
 type ChangedError struct {
 	Locked, Found Entry // of the same Key
 }
@@ -78,17 +69,16 @@ func (e *ChangedError) Error() string {
 
 func (e *ChangedError) Unwrap() error { return checksum.ErrMismatch }
 
-// A Key identifies a source by what modules say. [KeyOf] makes it.
+// A Key identifies a source. [KeyOf] makes it.
 type Key struct {
 	Source     string // as written, but see [KeyOf]
 	Constraint string // as written, or empty
-	Evaluated  string // see [Key.WithValues]; otherwise empty
+	Evaluated  string // sha256: and hex digits, by [Key.WithValues], or empty
 }
 
-// KeyOf returns the key of a source and a version constraint that are string literals. The source stays as it is
-// written, except that what can be secret is cut out: user information other than "git" in a URL, and parameters
-// that are no field of [module.Location]. Sources that differ only in these have the same key. Tokens in paths stay.
-// The error wraps [ErrLocal], or is as of [module.ParseAddress].
+// KeyOf returns the key of a source and a version constraint that are string literals. Possible secrets are cut out of
+// the source: user information other than "git" in a URL, and parameters that are no field of [module.Location], except
+// depth of git. Tokens in paths stay. The error wraps [ErrLocal], or is as of [module.ParseAddress].
 func KeyOf(source, constraint string) (Key, error) {
 	address, err := module.ParseAddress(source)
 	if err != nil {
@@ -150,8 +140,8 @@ func (k Key) compare(o Key) int {
 type Entry struct {
 	Key     Key           // of the source
 	Version addrs.Version // selected; zero unless Key names a registry
-	Commit  string        // as in [module.Report]
-	Hash    checksum.Hash // H1 of [module.Report]; not zero
+	Commit  string        // in lower-case hex; empty unless from git
+	Hash    checksum.Hash // H1 of [module.Report], such as h1:BASE64=; not zero
 }
 
 // content describes the package.
@@ -180,13 +170,13 @@ func (e Entry) Check(found Entry) error {
 	return nil
 }
 
-// A File is the content of a lock file. The zero File is empty, and so is a nil one for Get, Len and All. It is safe for concurrent use while
-// it is not modified.
+// A File is the content of a lock file. The zero File is empty, as is a nil one for Get, Len and All. It is safe for
+// concurrent use while it is not modified.
 type File struct {
 	entries map[Key]Entry
 }
 
-// Get returns the entry of k, and false if none.
+// Get returns the entry of k.
 func (f *File) Get(k Key) (Entry, bool) {
 	e, ok := f.read()[k]
 	return e, ok
@@ -202,7 +192,7 @@ func (f *File) read() map[Key]Entry {
 // Len returns the number of entries.
 func (f *File) Len() int { return len(f.read()) }
 
-// All yields the entries that f has when the loop starts, sorted by [Key]. The loop may modify f.
+// All yields the entries at the start of the loop, sorted by [Key]. The loop may modify f.
 func (f *File) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		slices.Values(slices.SortedFunc(maps.Values(f.read()), func(a, b Entry) int { return a.Key.compare(b.Key) }))(yield)
@@ -335,7 +325,7 @@ func (f *File) parseLine(n int, text []byte) string {
 	return ""
 }
 
-// Load calls [Parse] for the file at path. If the file does not exist, it returns an empty File.
+// Load calls [Parse] for the file at path. If it is missing, the File is empty.
 func Load(path string) (*File, error) {
 	data, err := fsx.ReadRegular(path, maxSize)
 	switch {
