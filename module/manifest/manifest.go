@@ -8,8 +8,7 @@
 //		fmt.Println(key, module.Source, module.Version, module.Dir)
 //	}
 //
-// A program that installs modules calls [Create] and [Dir.Stage], puts packages into the directories that Stage names,
-// and ends with [Dir.Commit].
+// A program that installs modules calls [Create], [Dir.Stage] for each package, and [Dir.Commit].
 package manifest
 
 import (
@@ -36,7 +35,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Name is the name of the manifest in the directory of modules.
+// Name is the name of the manifest.
 const Name = "modules.json"
 
 const (
@@ -44,10 +43,10 @@ const (
 	maxCommas = 100_000  // four for a module
 )
 
-// ErrSyntax means that a file is not a manifest of modules, has invalid UTF-8, or exceeds 16 MiB or 100,000 commas.
+// ErrSyntax also means invalid UTF-8, or more than 16 MiB or 100,000 commas.
 var ErrSyntax = errors.New("not a manifest of modules; remove the file to install the modules again")
 
-// Record is the entry of a module. Its texts are as in the file, so they may be invalid.
+// Record is the entry of a module. Its texts may be invalid.
 type Record struct {
 	Key     string // names of the calls, joined by dots; empty for the configuration itself
 	Source  string // as the CLI writes it
@@ -85,8 +84,7 @@ func (f File) Drop(keys ...string) {
 
 // Dir is the open directory of modules. It is safe for concurrent use.
 type Dir struct {
-	// Root is the directory "modules". A module in it has the package directory with its key as name. Symbolic links
-	// do not lead out of Root.
+	// Root is the directory "modules". The package directory of a module in it has its key as name.
 	Root *os.Root
 
 	data *os.Root
@@ -102,12 +100,13 @@ type Dir struct {
 // A move is a staged package that is not yet at its place.
 type move struct{ made, key string }
 
-// Open opens the directory "modules" in data, the data directory of the CLI, which usually is ".terraform". If it is
-// missing, the error wraps [fs.ErrNotExist]. The caller must close the Dir, and must not stage, claim or commit.
+// Open opens the directory "modules" in data, the data directory of the CLI, usually ".terraform". If it is missing,
+// the error wraps [fs.ErrNotExist]. The caller must close the Dir, and must not stage, claim or commit.
 func Open(data string) (*Dir, error) { return open(data, false) }
 
 // Create is like [Open], and makes the directories. It waits for other calls of Create to close the directory, also in
-// other processes, unless the file system has no locks; the CLI does not lock it. It removes what killed processes have staged.
+// other processes, unless the file system has no locks; the CLI does not lock it. It removes what killed processes have
+// staged.
 func Create(ctx context.Context, data string) (*Dir, error) {
 	if err := os.MkdirAll(data, 0o777); err != nil {
 		return nil, fault.Printable(err)
@@ -169,7 +168,7 @@ func (d *Dir) opened() error {
 	return nil
 }
 
-// Load reads the manifest. If it is missing, the result is empty. The error wraps [ErrSyntax] if the file is damaged.
+// Load calls [Parse] with the manifest. If it is missing, the result is empty.
 func (d *Dir) Load() (File, error) {
 	data, err := d.read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -207,7 +206,7 @@ func (d *Dir) write(file File) error {
 	return fsx.WriteFileIn(d.Root, Name, data, 0o666)
 }
 
-// Hash returns the h1 hash of a package in Root.
+// Hash returns the [checksum.L1Dir] of a package in Root.
 func (d *Dir) Hash(ctx context.Context, name string) (checksum.Hash, error) {
 	if err := d.opened(); err != nil {
 		return checksum.Hash{}, err
@@ -220,8 +219,8 @@ func (d *Dir) Hash(ctx context.Context, name string) (checksum.Hash, error) {
 	return checksum.L1Dir(ctx, fsx.Tree(ctx, root))
 }
 
-// Claim reserves the package directory of a module. The error wraps [fs.ErrExist] if the module of an earlier call
-// would have the same directory on this file system, which may ignore the case of letters.
+// Claim reserves the package directory of a module. The error wraps [fs.ErrExist] if a module of an earlier call would
+// have the same directory on this file system, which may ignore case.
 func (d *Dir) Claim(key string) error {
 	if err := check(key); err != nil {
 		return err
@@ -258,8 +257,8 @@ func check(key string) error {
 	return nil
 }
 
-// Stage returns the name in Root at which the caller makes the package of a module: a directory, or a link to one. The
-// name does not exist yet, its directory does. [Dir.Commit] moves the package to its place.
+// Stage returns a new name in Root, at which the caller makes the package of a module: a directory, or a link to one.
+// The parent directory exists.
 func (d *Dir) Stage(key string) (name string, err error) {
 	if err := check(key); err != nil {
 		return "", err
@@ -286,9 +285,9 @@ func (d *Dir) stage() (name string, err error) {
 	return filepath.Join(d.part.Name(), strconv.Itoa(d.made)), nil
 }
 
-// Commit moves the staged packages to their places, where they replace others, and writes the manifest. On Windows it
-// waits up to two seconds while other processes have a package open. A process that is killed before the end leaves a
-// manifest without the packages that are replaced, so that they are installed again.
+// Commit moves staged packages to their places, where they replace others, and writes the manifest. On Windows it waits
+// up to two seconds while other processes have a package open. If the process is killed meanwhile, the manifest lacks
+// the replaced packages, so that they are installed again.
 func (d *Dir) Commit(ctx context.Context, file File) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
