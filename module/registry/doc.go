@@ -4,18 +4,14 @@
 //	vpc, err := addrs.ParseModuleSource("app.terraform.io/acme/vpc/aws")
 //	report, err := module.Download(ctx, client, module.Request{Source: vpc, Dir: "vpc"}, module.Options{})
 //
-// The public registries name git repositories, which need [module.Options].Git.
-//
-// A [Client] is a [module.Source]. It asks the host of an address for its services, and then makes the
-// requests of the [module registry protocol]:
+// A [Client] is a [module.Source]. It makes the requests of the [module registry protocol]:
 //
 //	https://HOST/.well-known/terraform.json
 //	MODULES/NAMESPACE/NAME/SYSTEM/versions
 //	MODULES/NAMESPACE/NAME/SYSTEM/VERSION/download
 //
-// A program that also needs providers uses [github.com/tofureg/tofureg/regclient.Client], which has the methods of
-// Client, the same rules and the same errors. A program with this package alone links no OpenPGP. That
-// is for programs that audit their dependencies: the binary is hardly smaller.
+// For programs that also need providers, [github.com/tofureg/tofureg/regclient.Client] has the same methods, rules and
+// errors. A program with this package alone links no OpenPGP.
 //
 // Documents have at most 16 MiB and 100,000 versions. More is
 // [github.com/tofureg/tofureg/failure.ErrTooLarge].

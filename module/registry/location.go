@@ -26,11 +26,9 @@ type key struct {
 	version addrs.Version
 }
 
-// ModuleLocation returns the location of the package of m at v, which the registry sends in the property
-// location or in the header X-Terraform-Get; see [module.ResolveLocation]. If the answer has the property
-// use_registry_credentials, the registry serves the package itself; see [module.DirectLocation].
-//
-// If the location is on this machine, the error wraps [module.ErrLocal].
+// ModuleLocation returns the location of m at v by [module.ResolveLocation], or by [module.DirectLocation] if the
+// answer has the property use_registry_credentials. If the location is on this machine, the error wraps
+// [module.ErrLocal].
 func (c *Client) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
 	wanted, subject := key{m, v}, subjectOf(m, v)
 	if v.IsZero() {
@@ -136,18 +134,9 @@ func decodeLocation(resp *httpx.Response, base *url.URL) (*module.Location, erro
 // acceptArchive is like the header that the CLI sends to registries that serve packages.
 const acceptArchive = "application/zip, application/x-tar, */*;q=0.1"
 
-// OpenModule starts to fetch an archive, or a page that names another location, from loc.
-// loc.Kind must be [module.KindHTTP]. OpenModule implements [module.Opener] for
-// [module.Download].
-//
-// The token of the registry is sent only if
-//
-//   - Direct and UseRegistryCredentials of loc are set, and
-//   - the URL has the scheme, host and port of the registry's API or of the host in the
-//     address, or PackageCredentials of [transport.Settings] allows it, and
-//   - the URL is https and not presigned.
-//
-// Otherwise a user and password may be sent; see [Client.ModuleCredentials].
+// OpenModule implements [module.Opener]. The token of the registry is sent only if Direct and UseRegistryCredentials of
+// loc are set, and only to an https URL that is not presigned. Its scheme, host and port must be those of the
+// registry's API or of the host in the address, unless PackageCredentials of [transport.Settings] allows it.
 func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.Body, error) {
 	const op = "fetch"
 	if loc == nil {

@@ -21,12 +21,10 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// ModuleVersions lists the versions of m, newest first. Invalid versions and duplicates are ignored, with a
-// warning. The error wraps [failure.ErrNotFound] if the registry does not know m.
+// ModuleVersions lists the versions of m, newest first. Invalid versions and duplicates are ignored, with a warning.
 //
-// If the registry splits the list into pages, ModuleVersions fetches up to 100, which together
-// have the limits of one document. If there are more, or a later page fails, it returns the
-// versions so far and a warning.
+// If the list has pages, ModuleVersions fetches up to 100, which together have the limits of one document. If there are
+// more, or a later page fails, it returns the versions so far and a warning.
 func (c *Client) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
 	const op = "list versions of"
 	r, err := c.request(ctx, m, "versions")
