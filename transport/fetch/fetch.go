@@ -23,25 +23,21 @@ import (
 
 // Request is a request.
 type Request struct {
-	// URL must be https, unless AllowHTTP of the settings permits http. User information is sent as basic
-	// credentials, over https only.
+	// URL must be https, unless AllowHTTP of the settings permits http. User information is sent as basic credentials,
+	// over https only.
 	URL *url.URL
 
-	// Accept is the media type. If empty, any.
-	Accept string
+	Accept string // media type; if empty, any
 
-	// TokenFor is the host whose token is sent, to this host only. If zero, none is.
-	TokenFor svchost.Hostname
+	TokenFor svchost.Hostname // whose token is sent, to this host only; if zero, none
 
 	// Limit is the maximum size of the decompressed body, in bytes. Document requires it. For Open, zero means no
 	// limit.
 	Limit int64
 
-	// Redirects is the maximum number of redirects. If zero, 10; if negative, none.
-	Redirects int
+	Redirects int // maximum; if zero, 10; if negative, none
 
-	// Method, if not empty, replaces GET. It is for Document only, which also repeats requests that change
-	// something.
+	// Method, if not empty, replaces GET. It is for Document only, which also repeats requests that change something.
 	Method string
 
 	// Body, if not nil, returns a reader for each attempt.
@@ -52,7 +48,7 @@ type Request struct {
 
 // Response is a complete answer.
 type Response struct {
-	Status int         // 2xx, but not 206
+	Status int         // see [Document]
 	Header http.Header // never nil
 	URL    *url.URL    // after redirects
 	Body   []byte      // never nil
@@ -60,8 +56,7 @@ type Response struct {
 	answer httpx.Response
 }
 
-// Document requests a document. If t is nil, the zero settings are used. Any other status than 2xx, and 206,
-// is an error.
+// Document requests a document. T may be nil. A status of 206 or outside 2xx is an error.
 func Document(ctx context.Context, t *transport.Settings, r Request) (*Response, error) {
 	resp, err := httpx.New(t).Document(ctx, r.internal())
 	if err != nil {
@@ -77,7 +72,7 @@ func (r *Response) DecodeJSON(v any) error { return r.answer.DecodeJSON(v) }
 // Unusable returns the error of an answer that violates its protocol.
 func (r *Response) Unusable(err error) error { return r.answer.Unusable(err) }
 
-// Body is the body of a download. Read resumes an interrupted download; its error is final.
+// Body is the body of a download. Read resumes interrupted downloads; its error is final.
 type Body struct {
 	Size    int64       // declared; -1 if unknown
 	Header  http.Header // of the first answer
@@ -94,7 +89,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	return b.body.Read(p)
 }
 
-// Close ends the download, also during a Read in another goroutine. It always returns nil.
+// Close ends the download, also during a concurrent Read. It returns nil.
 func (b *Body) Close() error {
 	if b.body != nil {
 		b.body.Close()
@@ -110,7 +105,7 @@ func (b *Body) Unusable(err error) error {
 	return b.body.Unusable(err)
 }
 
-// Open starts a download. If t is nil, the zero settings are used. The caller must close the body.
+// Open starts a download. T may be nil. The caller must close the body.
 func Open(ctx context.Context, t *transport.Settings, r Request) (*Body, error) {
 	body, err := httpx.New(t).Open(ctx, r.internal())
 	if err != nil {
