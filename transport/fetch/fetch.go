@@ -31,14 +31,11 @@ type Request struct {
 
 	TokenFor svchost.Hostname // whose token is sent, to this host only; if zero, none
 
-	// Limit is the maximum size of the decompressed body, in bytes. Document requires it. For Open, zero means no
-	// limit.
-	Limit int64
+	Limit int64 // maximum of the decompressed body, in bytes; required by Document; for Open, zero means no limit
 
 	Redirects int // maximum; if zero, 10; if negative, none
 
-	// Method, if not empty, replaces GET. It is for Document only, which also repeats requests that change something.
-	Method string
+	Method string // if not empty, replaces GET; for Document only, which also repeats requests that change something
 
 	// Body, if not nil, returns a reader for each attempt.
 	Body        func() io.Reader
