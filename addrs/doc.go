@@ -4,18 +4,17 @@
 //	p, err := addrs.ParseProvider("hashicorp/aws")
 //	fmt.Println(p) // registry.opentofu.org/hashicorp/aws
 //
-// Values can be compared with == and used as map keys. The zero value means "not set", and its text is empty.
-// String and MarshalText return the canonical form, which UnmarshalText accepts.
+// Values can be compared with ==. The zero value means "not set"; its text is empty. String and MarshalText return the
+// canonical form, which UnmarshalText accepts.
 //
-// Parsed versions and parts of an [address], except Subdir, are safe in paths and URLs: none is empty or "..",
-// or contains a separator or a control character. Windows may refuse colons before ports.
+// Parsed versions and parts of an [address], except Subdir, are safe in paths and URLs: none is empty or "..", or has a
+// separator or control character. Windows may refuse colons before ports.
 //
-// The CLI reads versions differently for providers ([ParseVersion], [ProviderConstraint]) and modules
-// ([ParseModuleVersion], [ModuleConstraint]).
+// Versions and constraints follow the CLI, whose rules differ for providers ([ParseVersion], [ProviderConstraint]) and
+// modules ([ParseModuleVersion], [ModuleConstraint]).
 //
-// Every error is a [*ParseError]. Input of more than 4,096 bytes, or 256 for a version, is refused. Functions
-// such as [ParseProviderIn] take a default hostname, which [svchost.Parse] must accept, or [DefaultHost] if
-// zero.
+// Every error is a [*ParseError]. Input over 4,096 bytes, or 256 for a version, is refused. [svchost.Parse] must accept
+// a default host, as of [ParseProviderIn]; zero means [DefaultHost].
 //
 // See https://opentofu.org/docs/internals/provider-registry-protocol/,
 // https://opentofu.org/docs/internals/module-registry-protocol/ and

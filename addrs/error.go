@@ -10,8 +10,7 @@ import (
 
 // ParseError says why a text is invalid.
 type ParseError struct {
-	// Kind is, for example, "module version constraint".
-	Kind       string
+	Kind       string // such as "module version constraint"
 	Input      string // shortened, without user information and query
 	Reason     string // a phrase
 	Suggestion string // what was probably meant, also in Error; may be empty

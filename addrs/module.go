@@ -10,8 +10,8 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// Module is the address of a module, such as registry.opentofu.org/terraform-aws-modules/vpc/aws. Only the
-// hostname is normalised; unlike in a Provider, case counts.
+// Module is the address of a module, such as registry.opentofu.org/terraform-aws-modules/vpc/aws. Case counts, except
+// in the hostname.
 type Module struct {
 	host                    svchost.Hostname
 	namespace, name, system string
@@ -19,12 +19,12 @@ type Module struct {
 
 // ParseModule parses [HOSTNAME/]NAMESPACE/NAME/SYSTEM.
 //
-// Namespace and name are 1 to 64 ASCII letters, digits, hyphens and underscores, with a letter or digit at
-// both ends. The system is 1 to 64 lower-case ASCII letters and digits. The hostname must contain a dot, and
-// not be github.com or bitbucket.org.
+// Namespace and name are 1 to 64 ASCII letters, digits, hyphens and underscores, with a letter or digit at both ends.
+// The system is 1 to 64 lower-case ASCII letters and digits. The hostname must contain a dot, and not be github.com or
+// bitbucket.org.
 func ParseModule(s string) (Module, error) { return ParseModuleIn(defaultHost, s) }
 
-// ParseModuleIn is [ParseModule] with host as the default.
+// ParseModuleIn is [ParseModule] with another default host.
 func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 	return parseModule(host, s, s, kindModule)
 }
@@ -32,7 +32,7 @@ func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 // MustParseModule is ParseModule, but panics.
 func MustParseModule(s string) Module { return must(ParseModule(s)) }
 
-// NewModule returns the address with these parts, none empty, as by [ParseModule].
+// NewModule is [ParseModule] for separate parts. None may be empty.
 func NewModule(host svchost.Hostname, namespace, name, system string) (Module, error) {
 	m := Module{host, namespace, name, system}
 	reason := checkHost(host)
@@ -160,18 +160,16 @@ func (m Module) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 func (m *Module) UnmarshalText(b []byte) error { return unmarshal(m, b, ParseModule) }
 
-// ModuleSource is a module and a directory in its package, as in
-// terraform-aws-modules/iam/aws//modules/iam-user.
+// ModuleSource is a module and a directory in its package, as in terraform-aws-modules/iam/aws//modules/iam-user.
 type ModuleSource struct {
 	Module Module // address
-	// Subdir is a path in the package, see [ParseSubdir], or empty.
-	Subdir string
+	Subdir string // see [ParseSubdir]; may be empty
 }
 
 // ParseModuleSource is [ParseModule] with an optional [ParseSubdir].
 func ParseModuleSource(s string) (ModuleSource, error) { return ParseModuleSourceIn(defaultHost, s) }
 
-// ParseModuleSourceIn is [ParseModuleSource] with host as the default.
+// ParseModuleSourceIn is [ParseModuleSource] with another default host.
 func ParseModuleSourceIn(host svchost.Hostname, s string) (ModuleSource, error) {
 	if reason := checkModuleShape(s); reason != "" {
 		return ModuleSource{}, refuse(kindModuleSource, s, reason)
@@ -198,10 +196,9 @@ func MustParseModuleSource(s string) ModuleSource { return must(ParseModuleSourc
 // subdirectory and the longest address can still be parsed.
 const maxSubdir = 2048
 
-// ParseSubdir parses the directory after two slashes in the source of a module. It returns the result of
-// [path.Clean], but "" for ".". It refuses paths that are absolute or lead out of the package, spaces at the
-// ends, more than 2,048 bytes, unprintable characters, question marks, backslashes, colons, and look-alikes of
-// dots, slashes, backslashes and colons.
+// ParseSubdir parses the directory after two slashes in a module source. It returns [path.Clean] of it, or "" for ".".
+// It refuses absolute paths, paths out of the package, spaces at the ends, more than 2,048 bytes, unprintable
+// characters, question marks, backslashes, colons, and look-alikes of dots, slashes, backslashes and colons.
 func ParseSubdir(s string) (string, error) {
 	if reason := checkSubdir(s); reason != "" {
 		return "", refuse(kindSubdir, s, reason)
@@ -235,7 +232,7 @@ func checkSubdir(s string) string {
 	return ""
 }
 
-// String returns [Module.String] and, after two slashes, any Subdir.
+// String returns [Module.String], then any Subdir after two slashes.
 func (s ModuleSource) String() string {
 	if s.Subdir == "" {
 		return s.Module.String()

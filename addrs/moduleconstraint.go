@@ -11,21 +11,20 @@ import (
 	goversion "github.com/hashicorp/go-version"
 )
 
-// ModuleConstraint is a constraint on the version of a module, with the rules of the CLI. The zero value
-// allows every release.
+// ModuleConstraint is a constraint on module versions. The zero value allows every release.
 type ModuleConstraint struct {
 	text string // canonical
 }
 
-// ParseModuleConstraint parses the terms of [ParseProviderConstraint], but with versions as for
-// [ParseModuleVersion] and any spaces before them.
+// ParseModuleConstraint parses the terms of [ParseProviderConstraint], but with versions as for [ParseModuleVersion]
+// and any spaces before them.
 //
-// The operator ~> differs: "~> 1" allows 2.0.0. With four numbers, it allows no version with fewer. With a
-// prerelease, it allows none.
+// The operator ~> differs: "~> 1" allows 2.0.0. With four numbers, it allows no version with fewer. With a prerelease,
+// it allows none.
 //
-// A prerelease is allowed only if the whole constraint is that version, without operator or with "=" directly
-// before it: not for "= 1.0.0-beta" or "1.0.0-beta, < 2". Metadata counts only for such a prerelease. Blank
-// text gives the zero ModuleConstraint.
+// A prerelease is allowed only if the whole constraint is that version, without operator or with "=" directly before
+// it: not for "= 1.0.0-beta" or "1.0.0-beta, < 2". Metadata counts only for such a prerelease. Blank text gives the
+// zero value.
 func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 	if len(s) > maxInput {
 		return ModuleConstraint{}, refuse(kindModuleConstraint, s, reasonTooLong)
@@ -43,8 +42,8 @@ func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 // MustParseModuleConstraint is [ParseModuleConstraint], but panics.
 func MustParseModuleConstraint(s string) ModuleConstraint { return must(ParseModuleConstraint(s)) }
 
-// ExactModuleConstraint returns the constraint that allows v and, if v is a release, versions that differ only
-// in metadata or final zeros. If the CLI never selects v, such as 1.2.3.4-beta, it allows nothing.
+// ExactModuleConstraint allows v and, if v is a release, versions that differ only in metadata or final zeros. If the
+// CLI never selects v, such as 1.2.3.4-beta, it allows nothing.
 func ExactModuleConstraint(v Version) ModuleConstraint {
 	const nothing = "< 0.0.0"
 	if !v.ok {
@@ -57,7 +56,7 @@ func ExactModuleConstraint(v Version) ModuleConstraint {
 	return ModuleConstraint{text}
 }
 
-// Allows reports whether c allows v, never for the zero Version.
+// Allows returns false for the zero Version.
 func (c ModuleConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
 // Matcher is like [ProviderConstraint.Matcher].
@@ -83,7 +82,7 @@ func (c ModuleConstraint) Matcher() func(Version) bool {
 // String is like [ProviderConstraint.String], but keeps any "=" of a prerelease.
 func (c ModuleConstraint) String() string { return c.text }
 
-// IsZero reports whether c has no terms.
+// IsZero reports whether c is zero.
 func (c ModuleConstraint) IsZero() bool { return c == ModuleConstraint{} }
 
 func (c ModuleConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }

@@ -40,10 +40,9 @@ func checkHost(host svchost.Hostname) string {
 
 // Provider is the address of a provider, such as registry.opentofu.org/hashicorp/aws.
 //
-// Namespace and type consist of letters, digits and single hyphens between them. Each is normalised to lower
-// case, as in a hostname, and has at most 512 bytes, or 63 in punycode if it is not ASCII. A namespace in
-// ASCII can also have underscores between its ends, as in Terraform since version 1.16; only [ProviderRules]
-// can refuse them.
+// Namespace and type consist of letters, digits and single hyphens between them. They are normalised to lower case, as
+// in a hostname, and have at most 512 bytes, or 63 in punycode if not ASCII. An ASCII namespace can also have
+// underscores between its ends, unless [ProviderRules] refuse them.
 type Provider struct {
 	host           svchost.Hostname
 	namespace, typ string
@@ -58,26 +57,24 @@ const (
 	builtInNamespace = "builtin"
 )
 
-// ParseProvider parses TYPE, NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE. The default namespace is hashicorp. A
-// type that starts with terraform- or opentofu- is refused. The namespace "-" is valid only at DefaultHost,
-// see [Provider.IsLegacy].
+// ParseProvider parses TYPE, NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE. The default namespace is hashicorp. A type that
+// starts with terraform- or opentofu- is refused. The namespace "-" is valid only at DefaultHost, see
+// [Provider.IsLegacy].
 func ParseProvider(s string) (Provider, error) { return ParseProviderIn(defaultHost, s) }
 
-// ParseProviderIn is [ParseProvider] with host as the default.
+// ParseProviderIn is [ParseProvider] with another default host.
 func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	return ProviderRules{Host: host}.Parse(s)
 }
 
 // ProviderRules are rules of a CLI for its configurations.
 type ProviderRules struct {
-	// Host is the default. If zero, [DefaultHost].
-	Host svchost.Hostname
+	Host svchost.Hostname // the default; if zero, [DefaultHost]
 
-	// NoUnderscores refuses underscores in a namespace, as OpenTofu does, and Terraform before 1.16.
-	NoUnderscores bool
+	NoUnderscores bool // refuses underscores in a namespace, as OpenTofu does, and Terraform before 1.16
 }
 
-// Parse is like [ParseProvider] by these rules.
+// Parse is [ParseProvider] by these rules.
 func (r ProviderRules) Parse(s string) (Provider, error) {
 	if len(s) > maxInput {
 		return Provider{}, refuse(kindProvider, s, reasonTooLong)
@@ -116,7 +113,7 @@ func ParseNamespacedProviderIn(host svchost.Hostname, s string) (Provider, error
 // MustParseProvider is [ParseProvider], but panics.
 func MustParseProvider(s string) Provider { return must(ParseProvider(s)) }
 
-// NewProvider returns the address with these parts, none empty, as by [ParseProvider].
+// NewProvider is [ParseProvider] for separate parts. None may be empty.
 func NewProvider(host svchost.Hostname, namespace, typ string) (Provider, error) {
 	input := host.Display() + "/" + namespace + "/" + typ
 	if reason := checkHost(host); reason != "" {
@@ -186,7 +183,7 @@ func (p Provider) String() string {
 	return p.host.Display() + "/" + p.namespace + "/" + p.typ
 }
 
-// Display is like [Provider.String], but leaves DefaultHost out.
+// Display is [Provider.String] without [DefaultHost].
 func (p Provider) Display() string {
 	if p.host == defaultHost {
 		return p.namespace + "/" + p.typ
@@ -200,8 +197,8 @@ func (p Provider) IsZero() bool { return p == Provider{} }
 // IsLegacy reports whether the namespace is "-", from before Terraform 0.13.
 func (p Provider) IsLegacy() bool { return p.namespace == legacyNamespace }
 
-// IsBuiltIn reports whether p is part of the CLI: builtin at terraform.io or opentofu.org. It cannot be
-// installed or locked, nor can a legacy provider.
+// IsBuiltIn reports whether p is part of the CLI: builtin at terraform.io or opentofu.org. Built-in and legacy
+// providers cannot be installed or locked.
 func (p Provider) IsBuiltIn() bool {
 	if p.namespace != builtInNamespace {
 		return false

@@ -12,21 +12,18 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ProviderConstraint is a constraint on the version of a provider, with the rules of the CLI. The zero value
-// allows every release except 0.0.0.
+// ProviderConstraint is a constraint on provider versions. The zero value allows every release except 0.0.0.
 type ProviderConstraint struct {
 	text string // canonical
 }
 
-// ParseProviderConstraint parses terms separated by commas, such as ">= 1.2, < 2.0.0". A term is an operator
-// =, !=, >, >=, <, <= or ~>, by default =, at most one space, and a version as for [ParseVersion].
+// ParseProviderConstraint parses terms separated by commas, such as ">= 1.2, < 2.0.0". A term is an operator =, !=, >,
+// >=, <, <= or ~>, by default =, at most one space, and a version as for [ParseVersion].
 //
-// The operator ~> allows the last written number to grow: "~> 1.2.0" allows 1.2.9 but not 1.3.0. "~> 1" means
-// "~> 1.0".
+// The operator ~> allows the last written number to grow: "~> 1.2.0" allows 1.2.9 but not 1.3.0. "~> 1" means "~> 1.0".
 //
-// A prerelease is allowed only if one term is that version, without operator or with "=", and its precedence
-// fits all other terms. Only = and != compare metadata. Version 0.0.0 is never allowed. Blank text gives the
-// zero value.
+// A prerelease is allowed only if one term is that version, without operator or with "=", and its precedence fits all
+// other terms. Only = and != compare metadata. Version 0.0.0 is never allowed. Blank text gives the zero value.
 func ParseProviderConstraint(s string) (ProviderConstraint, error) {
 	if len(s) > maxInput {
 		return ProviderConstraint{}, refuse(kindProviderConstraint, s, reasonTooLong)
@@ -49,8 +46,7 @@ func MustParseProviderConstraint(s string) ProviderConstraint {
 	return must(ParseProviderConstraint(s))
 }
 
-// ExactProviderConstraint returns the constraint that allows only v, and no version if v is zero or the CLI
-// never selects v, such as 0.0.0.
+// ExactProviderConstraint allows only v. If v is zero or the CLI never selects v, such as 0.0.0, it allows nothing.
 func ExactProviderConstraint(v Version) ProviderConstraint {
 	if _, ok := v.forProviders(); !ok {
 		v = Version{ok: true}
@@ -58,7 +54,7 @@ func ExactProviderConstraint(v Version) ProviderConstraint {
 	return ProviderConstraint{v.String()}
 }
 
-// Allows reports whether c allows v, never for the zero Version.
+// Allows returns false for the zero Version.
 func (c ProviderConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
 // Matcher returns a faster Allows for many versions, safe for concurrent use.
@@ -96,11 +92,11 @@ func (c ProviderConstraint) And(others ...ProviderConstraint) ProviderConstraint
 	return ProviderConstraint{all}
 }
 
-// String returns the canonical form, as in lock files: terms without duplicates, ordered by version, without
-// "=". Versions have at least three numbers, except after ~>.
+// String returns the form of lock files: terms ordered by version, without duplicates and "=". Versions have at least
+// three numbers, except after ~>.
 func (c ProviderConstraint) String() string { return c.text }
 
-// IsZero reports whether c has no terms.
+// IsZero reports whether c is zero.
 func (c ProviderConstraint) IsZero() bool { return c == ProviderConstraint{} }
 
 func (c ProviderConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }

@@ -7,8 +7,8 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// PURL returns the package URL, without a version if v is zero. The type is from a draft
-// (package-url/purl-spec pull request 889):
+// PURL returns the package URL, without a version if v is zero. The type is from a draft (package-url/purl-spec pull
+// request 889):
 //
 //	pkg:terraform/hashicorp/aws@5.31.0?repository_url=registry.opentofu.org
 func (p Provider) PURL(v Version) string {
@@ -18,7 +18,7 @@ func (p Provider) PURL(v Version) string {
 	return purl(p.host, v, p.namespace, p.typ)
 }
 
-// PURL returns the package URL, with a segment more than [Provider.PURL].
+// PURL is like [Provider.PURL], with one more segment.
 func (s ModuleSource) PURL(v Version) string {
 	if s.Module.IsZero() {
 		return ""

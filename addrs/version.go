@@ -20,8 +20,8 @@ type Version struct {
 	ok   bool // false in the zero Version only
 }
 
-// String returns the canonical form, such as 1.2.3-beta.1+build.5: at least three numbers, without leading
-// zeros or "v".
+// String returns the canonical form, such as 1.2.3-beta.1+build.5: at least three numbers, without leading zeros or
+// "v".
 func (v Version) String() string {
 	if !v.ok {
 		return ""
@@ -58,8 +58,8 @@ func (v Version) cut() (more, pre, meta string) {
 	return more, pre, meta
 }
 
-// Compare orders by precedence as in Semantic Versioning, then by text, so it returns 0 only if v == o. The
-// zero Version comes first.
+// Compare orders by precedence as in Semantic Versioning, then by text. It returns 0 only if v == o. The zero Version
+// comes first.
 func (v Version) Compare(o Version) int {
 	switch {
 	case v.ok != o.ok:
@@ -211,9 +211,9 @@ func tooLong(v Version, s string) bool {
 	return len(s)+grows > maxVersion && len(v.append(nil)) > maxVersion
 }
 
-// ParseVersion parses a version of a provider as the CLI does: one to three numbers up to 2^64-1, then
-// optionally a prerelease after a hyphen and metadata after a plus sign, of ASCII letters, digits, dots and
-// hyphens. Missing numbers are 0. A leading "v" and spaces are refused.
+// ParseVersion parses a provider version: one to three numbers up to 2^64-1, then optionally a prerelease after a
+// hyphen and metadata after a plus sign, of ASCII letters, digits, dots and hyphens. Missing numbers are 0. A leading
+// "v" and spaces are refused.
 func ParseVersion(s string) (Version, error) {
 	if len(s) > maxVersion {
 		return Version{}, refuse(kindVersion, s, reasonTooLong)
@@ -321,9 +321,8 @@ func refuseVersion(s, reason string) error {
 	return refuse(kindVersion, s, reason)
 }
 
-// ParseModuleVersion parses a version of a module as the CLI does. Unlike [ParseVersion], it accepts a leading
-// "v", more than three numbers, and 1.0.0beta. It refuses numbers above 2^63-1, and empty identifiers such as
-// in 1.0.0-a..b.
+// ParseModuleVersion parses a module version. Unlike [ParseVersion], it accepts a leading "v", more than three numbers,
+// and 1.0.0beta. It refuses numbers above 2^63-1, and empty identifiers as in 1.0.0-a..b.
 func ParseModuleVersion(s string) (Version, error) {
 	if len(s) > maxVersion {
 		return Version{}, refuse(kindModuleVersion, s, reasonTooLong)
