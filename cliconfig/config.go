@@ -21,19 +21,17 @@ import (
 
 // A Config is the configuration of a user. The zero Config has no files and variables.
 //
-// Set the fields before the first call, and do not copy a Config after it. Methods may be called
-// concurrently; except [Config.Installer], they return the same clients at each call.
+// Set the fields before the first call, and do not copy a Config after it. Methods are safe for concurrent use. Except
+// [Config.Installer], they return the same clients at each call.
 type Config struct {
-	HTTP *http.Client // makes the requests of all clients, see [transport.Settings]
+	HTTP *http.Client // see [transport.Settings]
 
-	UserAgent string // of all requests, followed by TF_APPEND_USER_AGENT; if empty, it names tofureg
+	UserAgent string // see [transport.Settings]; TF_APPEND_USER_AGENT is added
 
-	VetoHost func(host string) error // if not nil, can refuse requests, see [transport.Settings]
+	VetoHost func(host string) error // see [transport.Settings]
 
-	// Tokens, if not nil, is called once with the user's tokens, and returns the source of all
-	// clients, or nil:
-	//
-	//	config.Tokens = func(user auth.Source) auth.Source { return auth.Chain(user, ours) }
+	// Tokens, if not nil, is called once with the user's tokens. It returns the tokens of all clients, such as
+	// auth.Chain(user, ours), or nil.
 	Tokens func(user auth.Source) auth.Source
 
 	// Stamps sets Stamps of [install.Dir] to $XDG_CACHE_HOME/tofureg/stamps or ~/.cache/tofureg/stamps, on Linux only.
@@ -42,12 +40,11 @@ type Config struct {
 	// Cooldown, if not nil, holds back versions of ProviderSource. Its Source is ignored.
 	Cooldown *cooldown.Providers
 
-	// Logger, if not nil, logs requests and retries.
-	Logger *slog.Logger
+	Logger *slog.Logger // see [transport.Settings]
 
-	// OCI returns the source of a method oci_mirror. It is called at the first use of each, perhaps concurrently. If OCI
-	// is nil or fails, requests to the method fail, and no later method is tried. Their errors wrap the error of OCI,
-	// unless it is a [github.com/tofureg/tofureg/failure.ErrNotFound].
+	// OCI returns the source of an oci_mirror. It is called at the first use of each, perhaps concurrently. If OCI is nil
+	// or fails, requests to the mirror fail, and no later method is tried. Their errors wrap the error of OCI, unless it
+	// is a [github.com/tofureg/tofureg/failure.ErrNotFound].
 	OCI func(m *Method) (provider.Source, error)
 
 	set      *settings
@@ -81,7 +78,7 @@ func (c *Config) settings() *settings {
 	return s
 }
 
-// Environ returns the environment variables of the [System], in the form NAME=VALUE.
+// Environ returns [System.Environ].
 func (c *Config) Environ() []string { return slices.Clone(c.settings().system().Environ) }
 
 // Files returns the files that were read, in order.
@@ -100,8 +97,8 @@ func (c *Config) Methods() []Method {
 	return methods
 }
 
-// Discovery returns the client that finds the services of hosts, with host blocks as overrides. Use its Transport and
-// Hosts for other clients, such as [github.com/tofureg/tofureg/disco/login.Client]. They follow registry_protocols,
+// Discovery returns the client that finds services, with host blocks as overrides. Use its Transport and Hosts for other
+// clients, such as [github.com/tofureg/tofureg/disco/login.Client]. Transport follows registry_protocols,
 // TF_REGISTRY_DISCOVERY_RETRY, TF_REGISTRY_CLIENT_TIMEOUT and TF_PROVIDER_DOWNLOAD_RETRY.
 func (c *Config) Discovery() *disco.Client {
 	return c.discovery.get(func() *disco.Client {
@@ -120,8 +117,8 @@ func (c *Config) Discovery() *disco.Client {
 	})
 }
 
-// Registry returns the client of provider and module registries, with the settings of
-// [Config.Discovery]. It ignores mirrors and ~/.netrc.
+// Registry returns a client of provider and module registries, with the settings of [Config.Discovery]. It ignores
+// mirrors and ~/.netrc.
 func (c *Config) Registry() *regclient.Client {
 	return c.registry.get(func() *regclient.Client {
 		d := c.Discovery()
@@ -129,11 +126,11 @@ func (c *Config) Registry() *regclient.Client {
 	})
 }
 
-// Credentials returns the token source of all clients, see Config.Tokens.
+// Credentials returns the tokens of all clients, see Config.Tokens.
 //
-// The user's token for a host comes from a TF_TOKEN_ variable, the last credentials block, or the credentials helper, in
-// this order. A block without a token ends the search, and an invalid token is an error. Answers of the helper are
-// cached for an hour, see [auth.Invalidator].
+// The user's token comes from a TF_TOKEN_ variable, the last credentials block of the host, or the credentials helper,
+// in this order. A block without a token ends the search; an invalid token is an error. Answers of the helper are cached
+// for an hour, see [auth.Invalidator].
 func (c *Config) Credentials() auth.Source {
 	return c.tokens.get(func() auth.Source {
 		if c.Tokens != nil {
@@ -144,13 +141,12 @@ func (c *Config) Credentials() auth.Source {
 }
 
 // Installer returns a new [install.Installer] for the plugin directory dir, with [Config.ProviderSource] and
-// [Config.Policy].
+// [Config.Policy]. It does what "tofu init" does for providers.
 //
 // All Installers share one Cache: TF_PLUGIN_CACHE_DIR, or plugin_cache_dir of the first file that has it, with variables
-// expanded. [Load] fails if this directory does not exist. DevOverrides has the absolute paths in dev_overrides, and
-// Reattached the providers in TF_REATTACH_PROVIDERS, sorted. TrustCache is set if
-// plugin_cache_may_break_dependency_lock_file is true in any file, or TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE is
-// neither empty nor "0".
+// expanded. [Load] fails if it does not exist. DevOverrides are from dev_overrides, with absolute paths, Reattached from
+// TF_REATTACH_PROVIDERS, sorted. TrustCache is set if plugin_cache_may_break_dependency_lock_file is true in any file,
+// or TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE is neither empty nor "0".
 func (c *Config) Installer(dir string) *install.Installer {
 	in := &install.Installer{
 		Source:       c.ProviderSource(),

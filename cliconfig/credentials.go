@@ -152,8 +152,8 @@ func (t *tokens) String() string { return "CLI configuration" }
 // Format prints String for every verb.
 func (t *tokens) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(t.String())) }
 
-// TokenOrigin returns the place of the user's token for host, see [Config.Credentials]. It may run the credentials
-// helper. If none knows the host, the place is zero. For a block without a token, found is false.
+// TokenOrigin returns the place of the user's token, see [Config.Credentials]. It may run the credentials helper. The
+// place is zero for an unknown host. For a block without a token, found is false.
 func (c *Config) TokenOrigin(ctx context.Context, host svchost.Hostname) (from Place, found bool, err error) {
 	token, from, err := c.userTokens().find(ctx, host)
 	return from, !token.IsZero(), err
@@ -164,13 +164,12 @@ var ErrNotWritable = errors.New("the token is in a configuration file that progr
 
 // Store returns the store that login and logout of the CLI change for a host:
 //
-//   - credentials.tfrc.json in the configuration directory, if the last credentials block of
-//     the host is in it;
+//   - credentials.tfrc.json in the configuration directory, if it has the host's last credentials block;
 //   - no store, with [ErrNotWritable], if that block is in another file;
 //   - otherwise the credentials helper, or without one credentials.tfrc.json.
 //
-// Save and Forget accept only this host. [Config.Credentials] uses a change at once, but prefers a TF_TOKEN_ variable.
-// If a variable names the main file, [Load] and the CLI do not read credentials.tfrc.json.
+// Save and Forget accept only this host. [Config.Credentials] uses a change at once. If a variable names the main file,
+// [Load] and the CLI do not read credentials.tfrc.json.
 func (c *Config) Store(host svchost.Hostname) (auth.Store, error) {
 	t := c.userTokens()
 	path := t.set.store

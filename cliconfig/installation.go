@@ -30,10 +30,9 @@ type Method struct {
 
 	Location string `json:"location,omitempty"` // absolute path, URL or repository template; empty for direct
 
-	provider.Patterns // of the providers
+	provider.Patterns
 
-	// DownloadRetries is the maximum of retries of an archive, from download_retry_count. If zero, it is that of all
-	// clients; if negative, there are none.
+	// DownloadRetries is download_retry_count, for archives. Zero means the default, a negative number no retries.
 	DownloadRetries int `json:"download_retries,omitempty"`
 
 	TrustAllHashes bool `json:"trust_all_hashes,omitempty"` // of a network mirror, see [mirrorclient.Client]
@@ -56,8 +55,7 @@ func (m *Method) String() string {
 	return m.Kind + " " + printable(location)
 }
 
-// Repository expands the Location of an oci_mirror, such as "oci.example.com/${type}", for a provider. For other kinds
-// it returns "".
+// Repository expands the Location of an oci_mirror, such as "oci.example.com/${type}". For other kinds it returns "".
 func (m *Method) Repository(p addrs.Provider) string {
 	if m.Kind != ociMirror {
 		return ""

@@ -16,34 +16,34 @@ import (
 	"github.com/tofureg/tofureg/failure"
 )
 
-// Load reads a configuration. It sends no requests and runs no programs. The error is an
-// [*Error]. Files can be pipes, for which Load waits until ctx ends.
+// Load reads a configuration. It sends no requests and runs no programs. The error is an [*Error]. Load waits for pipes
+// until ctx ends.
 //
-// The main file is the file in TF_CLI_CONFIG_FILE, or in TERRAFORM_CONFIG, or else the first of
-// these that exists:
+// TF_CLI_CONFIG_FILE or else TERRAFORM_CONFIG names the main file. If both are empty, it is the first of these that
+// exists:
 //
 //	~/.tofurc                          on Windows %APPDATA%\tofu.rc
 //	~/.terraformrc                     on Windows %APPDATA%\terraform.rc
 //	$XDG_CONFIG_HOME/opentofu/tofurc   if set, not on Windows
 //
-// Unless a variable names the main file, Load then reads *.tfrc and *.tfrc.json of this directory,
-// sorted by name:
+// If both are empty, Load then reads *.tfrc and *.tfrc.json of this directory, sorted by name:
 //
 //	~/.terraform.d                     on Windows %APPDATA%\terraform.d
 //	$XDG_CONFIG_HOME/opentofu          not on Windows, if ~/.terraform.d does not exist
 //
-// A file that starts with { is JSON. A file that cannot be read is an error, and so is a pipe without a
-// byte. As in the CLI, it is a warning if the variable names a missing file, or if the home directory
-// cannot be searched.
+// A file that starts with { is JSON. A file that cannot be read and a pipe without a byte are errors. As in the CLI, it
+// is a warning if the variable names a missing file, or if the home directory cannot be searched.
 //
-// Of several credentials or host blocks for a host, the last counts. Unknown settings are warnings.
+// Of several credentials or host blocks for a host, the last counts. Unknown settings are warnings. Unlike the CLI, Load
+// refuses a network mirror URL with a space, query, fragment or user name. In JSON it accepts an installation method
+// that is an object, not a list.
 func Load(ctx context.Context, sys System) (*Config, error) {
 	l := newLoader(sys)
 	l.files(ctx)
 	return l.finish()
 }
 
-// Parse is like [Load] with one file, whose content is text.
+// Parse is [Load] of one file with this text.
 func Parse(sys System, filename string, text []byte) (*Config, error) {
 	l := newLoader(sys)
 	if len(text) > maxFile {

@@ -15,8 +15,8 @@ func (c *Config) ModuleSource() module.Source {
 	return c.Registry()
 }
 
-// ModuleCooldown returns a new source with the rule of the block module_installation for
-// [Config.Registry], or nil without a cooldown_period. The caller can set its Dates and Permit:
+// ModuleCooldown returns a new source with the rule of the block module_installation for [Config.Registry], or nil
+// without a cooldown_period. The caller can set its Dates and Permit:
 //
 //	module_installation {
 //	  direct {
@@ -25,7 +25,7 @@ func (c *Config) ModuleSource() module.Source {
 //	  }
 //	}
 //
-// No CLI has this block yet: it is a [proposal] for OpenTofu, and ignored for Terraform.
+// The block is a [proposal] for OpenTofu, which no CLI has yet. It is ignored for Terraform.
 //
 // [proposal]: https://github.com/opentofu/opentofu/pull/4444
 func (c *Config) ModuleCooldown() *cooldown.Modules {

@@ -16,13 +16,13 @@ type OCICredential struct {
 	// Prefix is "HOST[:PORT][/PATH]", or empty for all repositories. The longest prefix of whole path elements is used.
 	Prefix string
 
-	Username string        // for basic authentication
-	Password auth.Password // for basic authentication
+	// Username and Password are for basic authentication.
+	Username string
+	Password auth.Password
 
 	AccessToken, RefreshToken auth.Password // for OAuth
 
-	// Helper, if not empty, is the end of the name of a program docker-credential-HELPER, without slashes.
-	Helper string
+	Helper string // if not empty, the program docker-credential-HELPER; has no slashes
 
 	Place Place // of the block
 }
@@ -32,9 +32,8 @@ type OCICredentials struct {
 	// Blocks are from oci_credentials, then docker_credentials_helper of oci_default_credentials.
 	Blocks []OCICredential
 
-	// Files are Docker-style files with more credentials. Of equal prefixes, Blocks and then
-	// earlier files count. Files are docker_style_config_files, or unless
-	// discover_ambient_credentials is false:
+	// Files are Docker-style files with more credentials. Of equal prefixes, Blocks and then earlier files count. Files
+	// are docker_style_config_files, or unless discover_ambient_credentials is false:
 	//
 	//	$XDG_RUNTIME_DIR/containers/auth.json   on Linux
 	//	~/.config/containers/auth.json          on Windows and macOS, or without XDG_CONFIG_HOME
@@ -43,8 +42,7 @@ type OCICredentials struct {
 	//	~/.dockercfg
 	Files []string
 
-	// Ambient is true if Files are these places. Files can be missing.
-	Ambient bool
+	Ambient bool // Files are these places, and can be missing
 }
 
 // OCICredentials returns the credentials for github.com/tofureg/tofureg/contrib/oci.

@@ -22,7 +22,7 @@ const (
 // maxProblems is the maximum number of listed problems. The first error is always listed.
 const maxProblems = 100
 
-// A Place is the place of a setting. The zero Place stands for the default.
+// A Place is the place of a setting. The zero Place means the default.
 type Place struct {
 	File     string `json:"file,omitempty"`     // file, directory or program
 	Line     int    `json:"line,omitempty"`     // from 1, or 0 for the whole file

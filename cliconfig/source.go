@@ -17,12 +17,11 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// ProviderSource returns a [provider.Multi] of the installation methods, or Cooldown around it.
-// [provider.Package.Via] starts with [Method.String] of the method, followed by " #2" for a second
-// equal one.
+// ProviderSource returns a [provider.Multi] of the installation methods, or Cooldown around it. [provider.Package.Via]
+// starts with [Method.String], followed by " #2" for a second equal method.
 //
-// Without a block provider_installation, a provider in an implicit directory, such as
-// ./terraform.d/plugins, comes only from such directories, and others from the registries.
+// Without a block provider_installation, a provider in an implicit directory, such as ./terraform.d/plugins, comes only
+// from such directories, and others from the registries.
 func (c *Config) ProviderSource() provider.Source {
 	return c.source.get(func() provider.Source {
 		multi := &provider.Multi{}
@@ -168,22 +167,17 @@ func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 	return nil
 }
 
-// Policy returns the policy of the CLI for packages of [Config.ProviderSource], which itself
-// demands the signatures of registries. For packages of [Config.Registry], use the zero
-// [verify.Policy]. Unlike it:
+// Policy returns [provider.CLIPolicy] for packages of [Config.ProviderSource], which itself demands a signature if the
+// registry lists keys. For packages of [Config.Registry], use the zero [verify.Policy]. The user's settings change it:
 //
-//   - A package from [addrs.DefaultHost] needs no signature if the registry lists no keys,
-//     unless OPENTOFU_ENFORCE_GPG_VALIDATION is "true" or [System.Terraform] is set.
-//   - Only from [addrs.DefaultHost], with the same exceptions, a lock file records the h1 that
-//     are stated for other platforms.
-//   - Expired keys and signatures are permitted. If OPENTOFU_ENFORCE_GPG_EXPIRATION is "true"
-//     and [System.Terraform] is not set, they are refused, also keys that have expired since they signed.
-//   - Weak algorithms and any archive name are permitted.
+//   - If OPENTOFU_ENFORCE_GPG_VALIDATION is "true" or [System.Terraform] is set, packages from [addrs.DefaultHost] need
+//     a signature. Otherwise, and not from other hosts, a lock file records the h1 stated for other platforms.
+//   - If OPENTOFU_ENFORCE_GPG_EXPIRATION is "true" and [System.Terraform] is not set, expired keys and signatures are
+//     refused, also keys that have expired since they signed.
 //   - A mirror package needs neither signature nor hashes.
 //
-// Unlike the CLI, Policy refuses signatures from the future, packages whose zh or h1 differs from
-// all stated ones, SHA256SUMS documents that [verify.ParseSums] refuses, and mirror packages with hashes only
-// for other platforms.
+// Unlike the CLI, Policy refuses signatures from the future, packages whose zh or h1 differs from all stated ones,
+// SHA256SUMS documents that [verify.ParseSums] refuses, and mirror packages with hashes only for other platforms.
 func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	s := c.settings()
 	policy := provider.CLIPolicy(p)

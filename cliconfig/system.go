@@ -23,22 +23,22 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// A System has all that a configuration depends on. Tests, and servers for several users, create their own.
+// A System has all that a configuration depends on.
 type System struct {
 	Environ []string // variables NAME=VALUE, also for credentials helpers
 
 	Home string // home directory; if empty, HOME in Environ (USERPROFILE on Windows)
 
-	Dir string // working directory; if empty, relative paths stay relative, also in results
+	Dir string // working directory; if empty, relative paths stay relative
 
-	// Terraform selects the rules of Terraform: .tofurc, tofu.rc, and the directories opentofu in
-	// XDG_CONFIG_HOME and XDG_DATA_HOME are ignored, and the default host is registry.terraform.io.
+	// Terraform selects the rules of Terraform: .tofurc, tofu.rc, and the directories opentofu in XDG_CONFIG_HOME and
+	// XDG_DATA_HOME are ignored. See [Config.DefaultHost].
 	Terraform bool
 
-	GOOS, GOARCH string // select the rules for paths; if empty, package runtime has them
+	GOOS, GOARCH string // for the rules of paths; if empty, of package runtime
 
-	// Open opens the file at a path such as /home/alice/.tofurc, or a directory as an [fs.ReadDirFile]. The error for a
-	// missing file wraps [fs.ErrNotExist]. If nil, the files of this machine are used, as always after [Load].
+	// Open opens a path such as /home/alice/.tofurc, as an [fs.ReadDirFile] if it is a directory. The error for a missing
+	// file wraps [fs.ErrNotExist]. If nil, and always after [Load], the files of this machine are used.
 	Open func(name string) (fs.File, error)
 }
 

@@ -19,49 +19,43 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// Settings are the HTTP settings that clients share. A nil *Settings means the zero Settings, which send no
-// credentials. Settings are safe for concurrent use while their fields do not change. PackageCredentials and
-// VetoHost may be called concurrently.
+// Settings are HTTP settings. A nil *Settings works like the zero Settings. Settings are safe for concurrent use while
+// their fields do not change. PackageCredentials and VetoHost may be called concurrently.
 type Settings struct {
-	// HTTP makes the requests with its Transport and Jar. Its Timeout applies to documents, if shorter than
-	// Timeout. Its CheckRedirect is called after the checks of this module. If nil, all clients of the process
-	// share a transport with the proxies of the environment.
+	// HTTP makes the requests with its Transport and Jar. Its Timeout applies to documents, if shorter than Timeout. Its
+	// CheckRedirect is called after the checks of this module. If nil, all clients of the process share a transport with
+	// the proxies of the environment.
 	HTTP *http.Client
 
-	// Credentials returns the token for a host. If nil, requests are anonymous. An error fails the request. After
-	// a 401, Invalidate of an [auth.Invalidator] is called.
+	// Credentials returns the token for a host. If nil, requests are anonymous. An error fails the request.
 	Credentials auth.Source
 
-	// PackageCredentials reports whether the token for host, the host of the provider, module or mirror, may be
-	// sent to pkg, the URL of an archive, SHA256SUMS document or signature, unless it is presigned. If nil, it is
-	// not, as in the OpenTofu CLI. Module packages on the registry's own hosts do not need it, see OpenModule of
-	// [github.com/tofureg/tofureg/regclient.Client].
+	// PackageCredentials reports whether the token for host, the host of the provider, module or mirror, may be sent to
+	// pkg, the URL of an archive, SHA256SUMS document or signature, unless it is presigned. If nil, it is not, as in the
+	// OpenTofu CLI. Module packages on the registry's own hosts do not need it, see
+	// [github.com/tofureg/tofureg/module/registry.Client.OpenModule].
 	PackageCredentials func(host svchost.Hostname, pkg *url.URL) bool
 
-	// UserAgent is the header. If empty, "tofureg/" and the version.
-	UserAgent string
+	UserAgent string // header; if empty, "tofureg/" and the version
 
-	// Timeout limits one attempt: for a document until its last byte, for an archive until the headers. Zero means
-	// 10 seconds, a negative time no limit. Delays by [github.com/tofureg/tofureg/transport/throttle.Transport] do
-	// not count.
+	// Timeout limits one attempt: for a document until its last byte, for an archive until the headers. Zero means 10
+	// seconds, a negative time no limit. Delays by [github.com/tofureg/tofureg/transport/throttle.Transport] do not count.
 	Timeout time.Duration
 
 	// Idle limits the time between two bytes of an archive. Zero means 30 seconds, a negative time no limit.
 	Idle time.Duration
 
-	// Retries is the maximum number of retries, for an archive since the last new byte. Zero means 2, a negative
-	// number none.
+	// Retries is the maximum number of retries, for an archive since the last new byte. Zero means 2, a negative number
+	// none.
 	Retries int
 
-	// ArchiveRetries, if not zero, replaces Retries for archives.
-	ArchiveRetries int
+	ArchiveRetries int // if not zero, replaces Retries for archives
 
-	// AllowHTTP permits http URLs, without tokens.
-	AllowHTTP bool
+	AllowHTTP bool // permits http URLs, without tokens
 
-	// VetoHost, if not nil, is called before each request, redirect and use of cached services with the host, in
-	// the form of svchost.Canonical, with IPv6 in brackets. If it returns an error, the request fails with an
-	// error that wraps it. It is not called for git, see package module.
+	// VetoHost, if not nil, is called before each request, redirect and use of cached services with the host, in the form
+	// of svchost.Canonical, with IPv6 in brackets. If it fails, the request fails with an error that wraps its error. It
+	// is not called for git, see package module.
 	VetoHost func(host string) error
 
 	// Logger, if not nil, receives debug records of requests and retries, without tokens and URL queries.

@@ -20,37 +20,31 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// A Transport caches documents. Set the fields before the first request. After that, it is safe for concurrent
-// use and must not be copied.
+// A Transport caches documents. It is safe for concurrent use. Do not copy it or set fields after the first request.
 type Transport struct {
-	// Base makes the requests. If nil, as in the zero [github.com/tofureg/tofureg/transport.Settings]. Each
-	// credential that Base adds, such as a client certificate, needs its own Dir.
+	// Base makes the requests. If nil, as in the zero [github.com/tofureg/tofureg/transport.Settings]. Each credential
+	// that Base adds, such as a client certificate, needs its own Dir.
 	Base http.RoundTripper
 
-	// Dir is created with mode 0700 if missing, and may be removed at any time. If empty, nothing is cached.
-	Dir string
+	Dir string // created with mode 0700 if missing; may be removed at any time; if empty, nothing is cached
 
-	// FreshFor is the minimum time of use without a request, except for temporary redirects and no-cache. If zero,
-	// the server decides.
+	// FreshFor replaces a shorter time of the server, except for temporary redirects and no-cache.
 	FreshFor time.Duration
 
-	// StaleIfError is the time for which an expired answer is used if the server does not answer, or answers 408,
-	// 429 or 5xx. The server may state a longer time (stale-if-error, at most a day) or forbid it
-	// (must-revalidate, no-cache).
+	// StaleIfError is the time for which an expired answer is used if the server does not answer, or answers 408, 429 or
+	// 5xx. The server may state a longer time (stale-if-error, at most a day) or forbid it (must-revalidate, no-cache).
 	StaleIfError time.Duration
 
-	// Refresh asks the server whether each document has changed.
-	Refresh bool
+	Refresh bool // asks the server whether each document has changed
 
-	// Offline uses cached documents of any age. All other requests fail with [failure.ErrOffline].
-	Offline bool
+	Offline bool // uses cached documents of any age; other requests fail with [failure.ErrOffline]
 
-	// MaxBytes limits the directory; the oldest documents are evicted. A document counts as at least 32 KiB. Each
-	// process may exceed it by a sixteenth and its current writes. Zero means 256 MiB, a negative number no limit.
+	// MaxBytes limits the directory; the oldest documents are evicted. A document counts as at least 32 KiB. Each process
+	// may exceed it by a sixteenth and its current writes. Zero means 256 MiB, a negative number no limit.
 	MaxBytes int64
 
-	// Logger, if not nil, receives a debug record for each answer, and a warning when the directory first fails,
-	// without tokens and URL queries.
+	// Logger, if not nil, receives a debug record for each answer, and a warning when the directory first fails, without
+	// tokens and URL queries.
 	Logger *slog.Logger
 
 	wait time.Duration // for tests; if zero, maxWait
@@ -78,8 +72,7 @@ func (t *Transport) Stats() Stats {
 	return t.stats
 }
 
-// RoundTrip sets the headers Age and Cache-Status (RFC 9211) of a cached answer. Errors of Base are returned
-// unchanged.
+// RoundTrip sets Age and Cache-Status (RFC 9211) of a cached answer. It returns errors of Base unchanged.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if ctx := req.Context(); ctx.Err() != nil {
 		return nil, closing(req, context.Cause(ctx))

@@ -4,6 +4,6 @@
 //	limits := &throttle.Transport{PerSecond: 20, Parallel: 8}
 //	web := &transport.Settings{HTTP: &http.Client{Transport: limits}}
 //
-// All clients with these settings share the limits. Redirects, retries and resumed downloads count, answers of
+// Clients with these settings share the limits. Redirects, retries and resumed downloads count, answers of
 // [github.com/tofureg/tofureg/transport/doccache.Transport] do not if this Transport is its Base.
 package throttle

@@ -18,34 +18,33 @@ const (
 	defaultMaxPause = 30 * time.Second
 )
 
-// A Transport has limits for each host and port. Set the fields before the first request. After that, it is
-// safe for concurrent use and must not be copied.
+// A Transport has limits for each host and port. It is safe for concurrent use. Do not copy it or set fields after the
+// first request.
 type Transport struct {
 	// Base makes the requests. If nil, as in the zero [github.com/tofureg/tofureg/transport.Settings].
 	Base http.RoundTripper
 
-	// PerSecond is the maximum average. Zero or less means no limit.
-	PerSecond float64
+	PerSecond float64 // maximum average; zero or less means no limit
 
-	// Burst is the number of requests that may start at once after a pause, if PerSecond is set. Zero or less
-	// means PerSecond, and at least 1.
+	// Burst is the number of requests that PerSecond lets start at once after a pause. Zero or less means PerSecond, and
+	// at least 1.
 	Burst int
 
-	// Parallel is the maximum number of requests at the same time. A request ends when its body has been read or
-	// closed, or its context has ended. Do not hold this many unread bodies during another request. Zero means 16,
-	// a negative number no limit.
+	// Parallel is the maximum number of requests at the same time. A request ends when its body has been read or closed,
+	// or its context ends. Do not hold this many unread bodies during another request. Zero means 16, a negative number
+	// no limit.
 	Parallel int
 
-	// MaxPause is the maximum time for which requests stop after a 429 or 503 with Retry-After or
-	// X-RateLimit-Reset, which is returned, not repeated. Zero means 30 seconds, a negative time no pause.
+	// MaxPause is the maximum time for which requests stop after a 429 or 503 with Retry-After or X-RateLimit-Reset,
+	// which is returned, not repeated. Zero means 30 seconds, a negative time no pause.
 	MaxPause time.Duration
 
 	mu    sync.Mutex
 	hosts map[string]*host
 }
 
-// RoundTrip waits until the limits permit the request. If its context ends first, nothing is sent, and the
-// error wraps the cause.
+// RoundTrip waits until the limits permit the request. If its context ends first, nothing is sent, and the error wraps
+// the cause.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL == nil {
 		return httpx.Base(t.Base).RoundTrip(req) // the error is up to Base
