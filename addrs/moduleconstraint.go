@@ -22,9 +22,8 @@ type ModuleConstraint struct {
 // The operator ~> differs: "~> 1" allows 2.0.0. With four numbers, it allows no version with fewer. With a prerelease,
 // it allows none.
 //
-// A prerelease is allowed only if the whole constraint is that version, without operator or with "=" directly before
-// it: not for "= 1.0.0-beta" or "1.0.0-beta, < 2". Metadata counts only for such a prerelease. Blank text gives the
-// zero value.
+// A prerelease is allowed only if the whole constraint is that version, without operator, or with "=" and no space
+// after it. Metadata counts only for such a prerelease. Blank text gives the zero value.
 func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 	if len(s) > maxInput {
 		return ModuleConstraint{}, refuse(kindModuleConstraint, s, reasonTooLong)

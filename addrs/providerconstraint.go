@@ -20,7 +20,7 @@ type ProviderConstraint struct {
 // ParseProviderConstraint parses terms separated by commas, such as ">= 1.2, < 2.0.0". A term is an operator =, !=, >,
 // >=, <, <= or ~>, by default =, at most one space, and a version as for [ParseVersion].
 //
-// The operator ~> allows the last written number to grow: "~> 1.2.0" allows 1.2.9 but not 1.3.0. "~> 1" means "~> 1.0".
+// With ~>, the last written number may grow: "~> 1.2.0" allows 1.2.9 but not 1.3.0. "~> 1" means "~> 1.0".
 //
 // A prerelease is allowed only if one term is that version, without operator or with "=", and its precedence fits all
 // other terms. Only = and != compare metadata. Version 0.0.0 is never allowed. Blank text gives the zero value.

@@ -20,8 +20,7 @@ type Version struct {
 	ok   bool // false in the zero Version only
 }
 
-// String returns the canonical form, such as 1.2.3-beta.1+build.5: at least three numbers, without leading zeros or
-// "v".
+// String returns the canonical form, such as 1.2.3-beta.1+build.5: three or more numbers, without leading zeros or "v".
 func (v Version) String() string {
 	if !v.ok {
 		return ""

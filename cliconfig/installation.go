@@ -35,7 +35,7 @@ type Method struct {
 	// DownloadRetries is download_retry_count, for archives. Zero means the default, a negative number no retries.
 	DownloadRetries int `json:"download_retries,omitempty"`
 
-	TrustAllHashes bool `json:"trust_all_hashes,omitempty"` // of a network mirror, see [mirrorclient.Client]
+	TrustAllHashes bool `json:"trust_all_hashes,omitempty"` // see [mirrorclient.Client]
 
 	Implicit bool `json:"implicit,omitempty"` // without a block, see [Config.ProviderSource]
 

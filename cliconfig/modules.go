@@ -7,7 +7,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// ModuleSource returns [Config.Registry] or, if there is a rule, [Config.ModuleCooldown].
+// ModuleSource returns [Config.ModuleCooldown] or, if nil, [Config.Registry].
 func (c *Config) ModuleSource() module.Source {
 	if rule := c.ModuleCooldown(); rule != nil {
 		return rule
@@ -25,7 +25,7 @@ func (c *Config) ModuleSource() module.Source {
 //	  }
 //	}
 //
-// The block is a [proposal] for OpenTofu, which no CLI has yet. It is ignored for Terraform.
+// No CLI has this [proposal] for OpenTofu yet. It is ignored for Terraform.
 //
 // [proposal]: https://github.com/opentofu/opentofu/pull/4444
 func (c *Config) ModuleCooldown() *cooldown.Modules {

@@ -54,7 +54,7 @@ func printable(s string) string {
 // A Problem is an error or a warning about a configuration.
 type Problem struct {
 	Place
-	Warning bool   // the problem does not make Load fail
+	Warning bool   // does not make Load fail
 	Message string // one line of printable characters
 	Err     error  // the cause, or nil
 }

@@ -167,11 +167,11 @@ func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 	return nil
 }
 
-// Policy returns [provider.CLIPolicy] for packages of [Config.ProviderSource], which itself demands a signature if the
-// registry lists keys. For packages of [Config.Registry], use the zero [verify.Policy]. The user's settings change it:
+// Policy returns [provider.CLIPolicy], changed as follows, for packages of [Config.ProviderSource], which itself demands
+// a signature if the registry lists keys. For packages of [Config.Registry], use the zero [verify.Policy].
 //
 //   - If OPENTOFU_ENFORCE_GPG_VALIDATION is "true" or [System.Terraform] is set, packages from [addrs.DefaultHost] need
-//     a signature. Otherwise, and not from other hosts, a lock file records the h1 stated for other platforms.
+//     a signature. Only otherwise, and only from this host, a lock file records the h1 stated for other platforms.
 //   - If OPENTOFU_ENFORCE_GPG_EXPIRATION is "true" and [System.Terraform] is not set, expired keys and signatures are
 //     refused, also keys that have expired since they signed.
 //   - A mirror package needs neither signature nor hashes.

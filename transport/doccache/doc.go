@@ -9,7 +9,7 @@
 //
 // The server decides how long a document is used without a request, at most a day. A withdrawn version or key is noticed
 // later. An answer is used only for the same URL and headers, such as the token. Files contain no requested URL, token
-// or cookie. On Unix, their directory has mode 0700; if others can access it, nothing is cached.
+// or cookie. On Unix, their subdirectory has mode 0700; if others can access it, nothing is cached.
 //
 // Processes may share a directory. Of concurrent requests for a document, one goes to the server; the others wait up to
 // 5 seconds. If the directory cannot be used, requests go to the server, see [Stats].

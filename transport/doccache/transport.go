@@ -20,13 +20,14 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// A Transport caches documents. It is safe for concurrent use. Do not copy it or set fields after the first request.
+// A Transport caches documents. It is safe for concurrent use. Do not copy it or change fields after the first request.
 type Transport struct {
 	// Base makes the requests. If nil, as in the zero [github.com/tofureg/tofureg/transport.Settings]. Each credential
 	// that Base adds, such as a client certificate, needs its own Dir.
 	Base http.RoundTripper
 
-	Dir string // created with mode 0700 if missing; may be removed at any time; if empty, nothing is cached
+	// Dir is created with mode 0700 if missing, and may be removed at any time. If empty, nothing is cached.
+	Dir string
 
 	// FreshFor replaces a shorter time of the server, except for temporary redirects and no-cache.
 	FreshFor time.Duration

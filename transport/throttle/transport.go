@@ -18,8 +18,8 @@ const (
 	defaultMaxPause = 30 * time.Second
 )
 
-// A Transport has limits for each host and port. It is safe for concurrent use. Do not copy it or set fields after the
-// first request.
+// A Transport has limits for each host and port. It is safe for concurrent use. Do not copy it or change fields after
+// the first request.
 type Transport struct {
 	// Base makes the requests. If nil, as in the zero [github.com/tofureg/tofureg/transport.Settings].
 	Base http.RoundTripper
