@@ -171,7 +171,8 @@ func (e *exceptLocal) check(ctx context.Context, p addrs.Provider) error {
 // a signature if the registry lists keys. For packages of [Config.Registry], use the zero [verify.Policy].
 //
 //   - If OPENTOFU_ENFORCE_GPG_VALIDATION is "true" or [System.Terraform] is set, packages from [addrs.DefaultHost] need
-//     a signature. Only otherwise, and only from this host, a lock file records the h1 stated for other platforms.
+//     a signature. Otherwise a lock file records the h1 that this host states for other platforms, but none from other
+//     hosts.
 //   - If OPENTOFU_ENFORCE_GPG_EXPIRATION is "true" and [System.Terraform] is not set, expired keys and signatures are
 //     refused, also keys that have expired since they signed.
 //   - A mirror package needs neither signature nor hashes.
