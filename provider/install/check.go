@@ -16,18 +16,17 @@ import (
 
 // EntryCheck is the result of [CheckEntry].
 type EntryCheck struct {
-	// SignedBy is nil if the policy accepts that there is no signature. All hashes are then Unknown.
-	SignedBy *verify.Signature `json:"signed_by,omitempty"`
+	SignedBy *verify.Signature `json:"signed_by,omitempty"` // nil if the policy accepts a missing signature; all hashes are then Unknown
 
-	Listed   []checksum.Hash `json:"listed,omitempty"`   // locked zh that the signed document lists
-	Unlisted []checksum.Hash `json:"unlisted,omitempty"` // locked zh that it does not list
+	Listed   []checksum.Hash `json:"listed,omitempty"`   // locked zh in the signed document
+	Unlisted []checksum.Hash `json:"unlisted,omitempty"` // other locked zh
 
-	// Unknown are locked hashes that no signature covers, such as h1. Each of them alone admits a package. To compute
-	// them, [Installer.Lock] the provider in an empty File.
+	// Unknown are locked hashes without a signature, such as h1. Each admits a package. To compute them, [Installer.Lock] the
+	// provider in an empty File.
 	Unknown []checksum.Hash `json:"unknown,omitempty"`
 }
 
-// String returns "unlisted" if the document lacks a locked zh, "listed" if it lists all, and "unknown" if there is none.
+// String returns "unlisted" if c has Unlisted hashes, else "listed" if it has Listed ones, else "unknown".
 func (c *EntryCheck) String() string {
 	switch {
 	case len(c.Unlisted) > 0:
@@ -38,8 +37,8 @@ func (c *EntryCheck) String() string {
 	return "unknown"
 }
 
-// CheckEntry verifies the SHA256SUMS document of a locked version by policy, which must not set Accept and SameRelease
-// ([verify.ErrPolicy]), and looks up the locked hashes in it. It downloads no archive. The document is that of the
+// CheckEntry verifies the SHA256SUMS document of a locked version by policy, which must set neither Accept nor
+// SameRelease ([verify.ErrPolicy]), and looks up the locked hashes in it. It downloads no archive. The document is of the
 // package for this platform, otherwise for the first listed one.
 //
 // The error wraps for example [verify.ErrUnsigned], [verify.ErrUnknownKey], [lockfile.ErrUnreadable], or

@@ -27,14 +27,13 @@ import (
 // errNotInstalled means that the package is not in the directory.
 var errNotInstalled = fault.Narrow("package is not installed", failure.ErrNotFound)
 
-// Dir is a plugin directory. Host names in its paths are in Unicode. A Dir is safe for concurrent use and must
-// not be copied after the first use.
+// Dir is a plugin directory, with Unicode host names in paths. It is safe for concurrent use and must not be copied after
+// first use.
 type Dir struct {
-	// Path is the directory, or a symbolic link to it. It is required. Install and Place create it.
-	Path string
+	Path string // required; may be a symbolic link; Install and Place create it
 
-	// Stamps, if not empty, is a directory where Install and Ensure keep the h1 of packages for later processes. It is
-	// created if missing. Files that other users can access are ignored. An [Installer] with a Cache uses only the
+	// Stamps, if not empty, is a directory, created if missing, where Install and Ensure keep each h1 until the next boot for
+	// later processes of the user. Files that other users can access are ignored. An [Installer] with a Cache uses only the
 	// Stamps of the Cache.
 	Stamps string
 
@@ -64,8 +63,8 @@ func subject(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
 	return (&provider.Package{Provider: p, Version: v, Platform: on}).String()
 }
 
-// Executable returns the absolute path of the program: a file terraform-provider-TYPE, perhaps followed by _ or a dot
-// and more. If there is none, the error wraps [fs.ErrNotExist].
+// Executable returns the absolute path of the program: a file terraform-provider-TYPE, perhaps with more after _ or a
+// dot. Without one, the error wraps [fs.ErrNotExist].
 func (p *Package) Executable() (string, error) {
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
@@ -109,12 +108,11 @@ func (p *Package) h1(ctx context.Context, by *Dir, stamps bool) (h1 checksum.Has
 type Installed struct {
 	Package
 
-	// Report says why the content is trusted. Its Local has the h1 of the directory, and after a download the zh and h1
-	// of the archive.
+	// Report says why the content is trusted. Local has the h1 of the directory, and after a download zh and h1 of the archive.
 	Report *verify.Report `json:"report"`
 
-	Reused  bool  `json:"reused,omitempty"`  // the content was installed before, even if it was downloaded again
-	Fetched int64 `json:"fetched,omitempty"` // bytes that the call downloaded
+	Reused  bool  `json:"reused,omitempty"`  // the content was installed before, even if downloaded again
+	Fetched int64 `json:"fetched,omitempty"` // bytes downloaded by the call
 }
 
 // PathOf returns the path of the package, installed or not, or "" if p, v or on is zero.
@@ -126,9 +124,8 @@ func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) strin
 	return filepath.Join(d.Path, filepath.FromSlash(name))
 }
 
-// Get returns a package if it is installed, without reading its content. Otherwise the error wraps
-// [failure.ErrNotFound]. It wraps [checksum.ErrIrregular] if a directory between d.Path and the package is a symbolic
-// link.
+// Get returns an installed package, unverified. The error wraps [failure.ErrNotFound] if it is missing, or
+// [checksum.ErrIrregular] if a directory between d.Path and the package is a symbolic link.
 func (d *Dir) Get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Package, error) {
 	pkg, err := d.get(p, v, on)
 	return pkg, failure.Wrap("find", subject(p, v, on), err)
@@ -150,11 +147,10 @@ func (d *Dir) get(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Packag
 	return at.installed()
 }
 
-// Lookup returns an installed package if its content has one of the accepted hashes, for example those of a lock file.
-// It takes no lock and writes nothing. If accept has an h1, it always hashes the content; otherwise, as with the zero
-// Set, it accepts no package.
+// Lookup returns an installed package if its content, always hashed anew, has an h1 in accept, for example from a lock
+// file. Without an h1, as with the zero Set, it accepts no package. It takes no lock and writes nothing.
 //
-// The error is one of [Dir.Get], or wraps [checksum.ErrIrregular] for links or devices in the package, or
+// The error is as of [Dir.Get], or wraps [checksum.ErrIrregular] for links or devices in the package, or
 // [verify.ErrNotAccepted] for other content.
 func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept checksum.Set) (*Installed, error) {
 	accept = checksum.NewSet(accept.Hashes()...) // also a zero one is a rule here
@@ -243,9 +239,9 @@ func walk(ctx context.Context, root *os.Root, dir string, levels int, found func
 	return true
 }
 
-// Prune removes the packages for which keep returns false, and returns them. If keep is nil, it removes none. It also
-// clears staging directories of dead processes. Lock files, empty directories and targets of symbolic links stay. The
-// error joins all failures. Call Prune while no CLI uses the directory.
+// Prune removes and returns the packages for which keep returns false, none if keep is nil. It also removes staging
+// directories of dead processes. Lock files, empty directories and targets of symbolic links stay. The error joins all
+// failures. Call Prune while no CLI uses the directory.
 func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, error) {
 	root, err := d.open()
 	if errors.Is(err, fs.ErrNotExist) {

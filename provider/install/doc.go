@@ -10,8 +10,7 @@
 //	done, err := dir.Install(ctx, src, pkg, install.Options{})
 //	path, err := done.Executable()
 //
-// An [Installer] selects, installs and locks the providers that a configuration requires, as "tofu init" does. The
-// caller reads the requirements from the required_providers blocks of all modules:
+// An [Installer] selects, installs and locks the providers that a configuration requires, as "tofu init" does:
 //
 //	installer := &install.Installer{Source: src, Dir: dir}
 //	err := lockfile.Update(ctx, lockfile.Name, func(lock *lockfile.File) (*lockfile.File, error) {
@@ -23,18 +22,15 @@
 //
 // # Trust
 //
-// Signatures and zh hashes cover archives; only h1 [hashes] cover unpacked directories. If the lock file has the h1 of
-// an installed package, [Installer.Ensure] uses the package, unless the policy sets RequireSignature or Provenance.
+// Signatures and zh hashes cover archives; only h1 [hashes] cover unpacked directories.
 //
-// A [Dir] uses the hash of a package again for up to a week while no file seems to have changed;
-// [verify.Report.Believed] says when it was computed. This needs Linux and ext4, xfs or btrfs, and only this user and
-// root may write to the package and the directories above it. With [Dir.Stamps] later processes of the user use the hash
-// too, until the next boot. All users of a shared cache must trust the users who can write to it.
+// While no file seems to have changed, a [Dir] reuses an h1 for up to a week ([verify.Report.Believed]). This needs Linux
+// and ext4, xfs or btrfs, and only this user and root may write to the package and the directories above it. Users of a
+// shared cache must trust all users who can write to it.
 //
-// # Sharing a directory
+// # Sharing
 //
-// Processes and the CLI can share a directory. A package is unpacked in a staging directory below ".tofureg", verified
-// and renamed. Windows cannot replace or remove a package whose program is running. Calls that may change a package lock
+// Processes and the CLI can share a directory. Packages are unpacked below ".tofureg", verified and renamed. Windows cannot replace or remove a package whose program is running. Calls that may change a package lock
 // the file OS_ARCH.lock beside it, as OpenTofu 1.10 and later do. Terraform takes no lock.
 //
 // [layout]: https://opentofu.org/docs/cli/config/config-file/

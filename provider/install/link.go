@@ -22,15 +22,11 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Place puts a package that another directory has verified into d, for example from a shared cache. Unless copies is
-// set, it makes an absolute symbolic link if the system permits. Otherwise it copies the files and compares the h1 with
-// the Report.
+// Place puts a package that another Dir, such as a shared cache, has verified into d. Unless copies is set, it makes an
+// absolute symbolic link if the system permits, which can dangle: see [Dir.PruneUnused]. Otherwise it copies the files
+// and compares the h1 with the Report.
 //
-// A package in d with this content stays, also if it is a link and copies is true. Anything else at its location is
-// replaced as by [Dir.Install].
-//
-// If the package is removed, for example by [Dir.PruneUnused], a link dangles. Then init of both CLIs needs the same
-// cache, or fails. Copies stay.
+// A package with this content stays, also a link if copies is set. Anything else is replaced as by [Dir.Install].
 func (d *Dir) Place(ctx context.Context, from *Installed, copies bool) (*Package, error) {
 	if from == nil {
 		return nil, failure.Wrap("place", "no package", errors.New("the package is nil"))

@@ -20,8 +20,8 @@ import (
 type PlatformStatus string
 
 const (
-	LockedZH      PlatformStatus = "zh"        // the hash of the archive is locked
-	LockedH1      PlatformStatus = "h1"        // only the hash of the content is locked
+	LockedZH      PlatformStatus = "zh"        // the zh is locked
+	LockedH1      PlatformStatus = "h1"        // only the h1 is locked
 	LockedUnknown PlatformStatus = "unknown"   // only the archive would tell
 	NotLocked     PlatformStatus = "missing"   // the lock file refuses the package
 	NotBuilt      PlatformStatus = "not built" // the source has no package
@@ -29,17 +29,18 @@ const (
 
 // PlatformsCheck is the result of [CheckPlatforms] for one provider.
 type PlatformsCheck struct {
-	Provider addrs.Provider `json:"provider"` // as locked
-	Version  addrs.Version  `json:"version"`  // as locked
+	// Locked.
+	Provider addrs.Provider `json:"provider"`
+	Version  addrs.Version  `json:"version"`
 
-	SignedBy *verify.Signature `json:"signed_by,omitempty"` // nil if the policy accepts that there is no signature
+	SignedBy *verify.Signature `json:"signed_by,omitempty"` // nil if the policy accepts a missing signature
 
-	Platforms map[addrs.Platform]PlatformStatus `json:"platforms,omitempty"` // for each platform of the call; nil if Err is set
+	Platforms map[addrs.Platform]PlatformStatus `json:"platforms,omitempty"` // of the call; nil if Err is set
 
-	Err error `json:"-"` // why nothing is known, otherwise nil
+	Err error `json:"-"` // why nothing is known, or nil
 }
 
-// OK reports whether the package for each platform has a locked hash.
+// OK reports whether Err is nil and each platform is [LockedZH] or [LockedH1].
 func (c *PlatformsCheck) OK() bool {
 	for _, s := range c.Platforms {
 		if s != LockedZH && s != LockedH1 {
@@ -49,12 +50,12 @@ func (c *PlatformsCheck) OK() bool {
 	return c.Err == nil
 }
 
-// CheckPlatforms says for each locked provider whether the lock file suffices on these platforms, so that init there is
-// not refused; it may still add an h1. Without platforms, it is about this one. It downloads no archive: it compares the
+// CheckPlatforms says for each locked provider, in the order of lock, whether the lock file suffices for init on these
+// platforms, which may still add an h1. Without platforms, it is about this one. It downloads no archive: it compares the
 // hashes that src states, from a registry with four requests for each provider. After one platform of a signed registry
-// was locked, the others are [LockedZH] too. The policy must accept the stated SHA256SUMS document, as in [CheckEntry].
+// was locked, the others are [LockedZH] too. The policy must accept the SHA256SUMS document, as in [CheckEntry].
 //
-// The result is in the order of lock. A failure of one provider does not stop the others; the error joins the failures.
+// A failure does not stop other providers; the error joins all failures.
 func CheckPlatforms(ctx context.Context, src provider.Source, lock *lockfile.File, platforms []addrs.Platform, policies provider.Policies) ([]PlatformsCheck, error) {
 	if len(platforms) == 0 {
 		platforms = []addrs.Platform{addrs.CurrentPlatform()}

@@ -19,7 +19,7 @@ import (
 // minUnused is the least PruneOptions.Unused: systems write the access time of a file at most once in 24 hours.
 const minUnused = 48 * time.Hour
 
-// ErrAccessTimes means that the file system does not keep access times.
+// ErrAccessTimes is an error of [Dir.PruneUnused].
 var ErrAccessTimes = errors.New("the file system does not keep access times, so it does not tell when a CLI has used a package; set AllowNoAccessTimes to accept that")
 
 // A Mark says how the last use of a package is known.
@@ -27,17 +27,15 @@ type Mark string
 
 const (
 	MarkInstalled Mark = "installed" // when it was installed
-	MarkUsed      Mark = "used"      // when an [Installer] used it from its Cache; written at most once in 24 hours
+	MarkUsed      Mark = "used"      // when an [Installer] used it from its Cache; written at most once a day
 	MarkRead      Mark = "read"      // the access time of its program
 )
 
 // PruneOptions are the options of [Dir.PruneUnused].
 type PruneOptions struct {
-	Unused time.Duration // since the last use; at least 48 hours
+	Unused time.Duration // at least 48 hours
 
-	// AllowNoAccessTimes goes on where the file system does not keep access times. Then packages that only a CLI uses
-	// count as unused.
-	AllowNoAccessTimes bool
+	AllowNoAccessTimes bool // goes on without access times: packages that only a CLI uses then count as unused
 
 	DryRun bool // removes nothing
 }
@@ -49,13 +47,12 @@ type Pruned struct {
 	By   Mark      `json:"by"`   // how it is known
 }
 
-// PruneUnused removes packages of a plugin cache that were not used for a time, and returns them. The last use is the
-// newest of the three marks. If the file system does not keep access times, the error wraps [ErrAccessTimes]. Packages
-// that are symbolic links stay. The error joins all failures.
+// PruneUnused removes and returns packages of a plugin cache that were not used for o.Unused, by the newest [Mark].
+// Symbolic links stay. The error joins all failures. It wraps [ErrAccessTimes] if the file system does not keep access
+// times.
 //
-// Nobody knows which directories link to a package. One that links to a removed package needs init again, with the same
-// cache: without it, init of both CLIs fails at the dangling link. Directories with copies are not affected, see
-// [Installer].Copy. The locks that OpenTofu 1.10 and later take protect an installation, not links.
+// A directory with a link to a removed package needs init again, with the same cache: without it, init of both CLIs
+// fails at the dangling link. No lock of the CLI prevents this. Copies stay, see [Installer].Copy.
 func (d *Dir) PruneUnused(ctx context.Context, o PruneOptions) ([]Pruned, error) {
 	return d.pruneUnused(ctx, o, keepsAccessTimes)
 }
