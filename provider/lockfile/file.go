@@ -22,21 +22,20 @@ const (
 	HeaderNone      = "\n"
 )
 
-// ErrUnreadable means that the file has content that may hide hashes; see [Entry].Unreadable.
+// ErrUnreadable means that content may hide hashes; see [Entry].Unreadable.
 var ErrUnreadable = errors.New("the locked hashes are unreadable")
 
-// ErrNotLockable means that a provider is built into the CLI, or that its address is zero or has no namespace, as before
+// ErrNotLockable means that a provider is built into the CLI, or its address is zero or has no namespace, as before
 // Terraform 0.13.
 var ErrNotLockable = errors.New("provider cannot be locked")
 
-// A NotLockedError means that a package has none of the hashes that a lock file has for its version. Often the version
-// is not locked for the platform. If the hashes are unreadable, Err wraps [ErrUnreadable].
+// A NotLockedError means that a package has no hash that the lock file has for its version.
 type NotLockedError struct {
 	// Of the package.
 	Provider addrs.Provider
 	Version  addrs.Version
 	Platform addrs.Platform // of the package
-	Err      error          // the refusal, for example verify.ErrNotAccepted
+	Err      error          // the refusal, such as verify.ErrNotAccepted, or [ErrUnreadable]
 }
 
 func (e *NotLockedError) Error() string {
@@ -49,11 +48,11 @@ func (e *NotLockedError) Error() string {
 
 func (e *NotLockedError) Unwrap() error { return e.Err }
 
-// A File is the content of a lock file. The zero File is empty and ready to use. It is safe for concurrent use while it
-// is not modified. A nil File is empty for Get, Len, All, Covers, Locks and Accept.
+// A File is the content of a lock file. The zero File is empty; so is nil for Get, Len, All, Covers, Locks and Accept.
+// A File is safe for concurrent use while it is not modified.
 type File struct {
-	// Header is the comment at the top of the file, with or without comment signs. A parser keeps it. If empty,
-	// [HeaderOpenTofu] is written, unless [ParseLenient] read entries without a header. If [HeaderNone], nothing is written.
+	// Header is the comment at the top of the file, with or without comment signs. A parser keeps it. If empty, Bytes has
+	// [HeaderOpenTofu], unless [ParseLenient] read entries without a header.
 	Header string
 
 	entries  map[addrs.Provider]Entry // hashes are shared with clones and never changed in place
@@ -70,20 +69,13 @@ type File struct {
 type Entry struct {
 	Provider addrs.Provider `json:"provider"` // not zero
 
-	// Version is zero only if the entry is Unreadable.
-	Version addrs.Version `json:"version"`
+	Version addrs.Version `json:"version"` // selected; zero only if Unreadable
 
-	// Constraints is the constraint for which the version was selected, for people. It is zero if
-	// missing, or if [ParseLenient] cannot read it.
-	Constraints addrs.ProviderConstraint `json:"constraints,omitzero"`
+	Constraints addrs.ProviderConstraint `json:"constraints,omitzero"` // for which Version was selected, for people; zero if missing, or not understood by [ParseLenient]
 
-	// Hashes are the hashes of the packages for all platforms, of any scheme, sorted, without
-	// duplicates.
-	Hashes []checksum.Hash `json:"hashes,omitempty"`
+	Hashes []checksum.Hash `json:"hashes,omitempty"` // of packages for all platforms, of any scheme, sorted, without duplicates
 
-	// Unreadable says that a file from [ParseLenient] has content that may hide hashes of the
-	// provider. Hashes is empty then, and the entry accepts no package.
-	Unreadable bool `json:"unreadable,omitempty"`
+	Unreadable bool `json:"unreadable,omitempty"` // see [ParseLenient]; the entry has no Hashes and accepts no package
 }
 
 // equal reports whether e and o are written in the same way.
@@ -113,8 +105,7 @@ func (f *File) read() *File {
 // Len returns the number of locked providers.
 func (f *File) Len() int { return len(f.read().entries) }
 
-// All yields copies of the entries, ordered by provider. The loop may modify f. Entries that it adds are not
-// yielded.
+// All yields copies of the entries, ordered by provider. The loop may modify f; added entries are not yielded.
 func (f *File) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for _, p := range f.providers() {
@@ -130,17 +121,15 @@ func (f *File) providers() []addrs.Provider {
 	return slices.SortedFunc(maps.Keys(f.read().entries), addrs.Provider.Compare)
 }
 
-// Covers reports whether p is locked at version v with hashes, so that [File.Accept] decides about
-// packages. It is also true if hashes of v may be unreadable; Accept then returns none. The zero version
-// is never covered.
+// Covers reports whether f has hashes of version v of p, so that [File.Accept] decides about packages. It is also true if
+// hashes of v may be unreadable; Accept then returns none. The zero version is never covered.
 func (f *File) Covers(p addrs.Provider, v addrs.Version) bool {
 	f = f.read()
 	e := f.entries[p]
 	return !v.IsZero() && (e.Version == v && len(e.Hashes) > 0 || f.unreadableAt(p, v))
 }
 
-// Locks reports whether f has an entry of p with version v and a hash. Unlike [File.Covers], it is false if
-// hashes of v can only be in content that is unreadable.
+// Locks reports whether f has readable hashes of version v of p; compare [File.Covers].
 func (f *File) Locks(p addrs.Provider, v addrs.Version) bool {
 	e := f.read().entries[p]
 	return !v.IsZero() && e.Version == v && len(e.Hashes) > 0
@@ -155,10 +144,9 @@ func (f *File) unreadableAt(p addrs.Provider, v addrs.Version) bool {
 	return e.Unreadable && (f.unreadable || e.Version == v || e.Version.IsZero())
 }
 
-// Accept returns the hashes of version v of p, for the field Accept of
-// [github.com/tofureg/tofureg/verify.Policy]. If f does not cover v, the Set has no hashes and refuses
-// every package. Programs that may install versions that are not locked call [File.Covers] first, and
-// leave the field zero.
+// Accept returns the hashes of version v of p, for [github.com/tofureg/tofureg/verify.Policy].Accept. If f does not
+// cover v, the Set refuses every package. To permit versions that are not locked, call [File.Covers] first, and leave
+// Policy.Accept zero.
 func (f *File) Accept(p addrs.Provider, v addrs.Version) checksum.Set {
 	if !f.Covers(p, v) {
 		return checksum.NewSet()
@@ -183,19 +171,18 @@ func (f *File) Clone() *File {
 	return &c
 }
 
-// Warnings returns what the parser tolerated, in the order of the file, at most 50: blocks for modules,
-// and in a file from [ParseLenient] everything that [Parse] refuses.
+// Warnings returns at most 50 problems that the parser tolerated, in the order of the file: blocks for modules, and from
+// [ParseLenient] all that [Parse] refuses.
 func (f *File) Warnings() []*ParseError { return slices.Clone(f.warnings) }
 
-// Merge records version v of p, its constraint c, and hashes of its packages for any platforms.
-// If p is already locked at v, the hashes are added; at another version, the old ones are dropped. The
-// zero c removes a readable constraint.
+// Merge records version v of p, its constraint c, and hashes of its packages for any platforms. If p is locked at v, the
+// hashes are added; at another version, the old ones are dropped. The zero c removes a readable constraint.
 //
-// For a new version, the hashes must be those of [github.com/tofureg/tofureg/verify.Report.Recordable]. If
-// [File.Covers] is true, verify with [File.Accept], and add only the Local of the report.
+// For a new version, pass [github.com/tofureg/tofureg/verify.Report.Recordable]. If [File.Covers] is true, verify with
+// [File.Accept], and pass only the Local of the report.
 //
-// The error wraps [ErrUnreadable] if hashes of v may be unreadable (Set replaces the entry), [ErrNotLockable], or neither for an
-// invalid version or constraint. On an error f is unchanged.
+// The error wraps [ErrUnreadable] if hashes of v may be unreadable (Set replaces the entry), [ErrNotLockable], or neither
+// for an invalid version or constraint. On an error f is unchanged.
 func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, hashes []checksum.Hash) error {
 	e := Entry{Provider: p, Version: v, Constraints: c, Hashes: hashes}
 	switch old, ok := f.entries[p]; {
@@ -211,9 +198,8 @@ func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstrai
 	return f.Set(e)
 }
 
-// Set adds e, or replaces the entry of its provider, and sorts the hashes. Unlike [File.Merge], it keeps
-// no existing hashes, also no unreadable ones. An Unreadable e is [ErrUnreadable]. For other errors, see
-// Merge.
+// Set adds e, or replaces the entry of its provider, also an unreadable one, and sorts the hashes. An Unreadable e is
+// [ErrUnreadable]. For other errors, see [File.Merge].
 func (f *File) Set(e Entry) error {
 	err := e.check()
 	if e.Unreadable {
@@ -268,7 +254,7 @@ func (f *File) Delete(p addrs.Provider) bool {
 	return ok
 }
 
-// Keep removes all providers that are not in the list, and returns them in order.
+// Keep removes all other providers, and returns them in order.
 func (f *File) Keep(providers iter.Seq[addrs.Provider]) (removed []addrs.Provider) {
 	keep := map[addrs.Provider]bool{}
 	for p := range providers {
@@ -283,9 +269,8 @@ func (f *File) Keep(providers iter.Seq[addrs.Provider]) (removed []addrs.Provide
 	return removed
 }
 
-// Migrate does what OpenTofu does with entries of registry.terraform.io/hashicorp/*: if the provider of
-// registry.opentofu.org has no entry, it adds one with the version and the constraint, but no hashes. The
-// old entry stays. Migrate returns the added providers, in order.
+// Migrate does as OpenTofu: for each entry of registry.terraform.io/hashicorp/* it adds a missing one of
+// registry.opentofu.org, with the version and the constraint, but no hashes. It returns the added providers, in order.
 func (f *File) Migrate() []addrs.Provider {
 	var added []addrs.Provider
 	for _, old := range f.providers() {

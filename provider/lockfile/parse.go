@@ -26,24 +26,22 @@ const (
 	maxDepth    = 100 // of nested brackets
 )
 
-// Parse reads a lock file. filename is only used in errors.
-//
-// The error joins up to 50 [*ParseError], or wraps [github.com/tofureg/tofureg/failure.ErrTooLarge]
-// beyond 4 MiB.
+// Parse reads a lock file. The error joins up to 50 [*ParseError], or wraps
+// [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond 4 MiB.
 func Parse(data []byte, filename string) (*File, error) {
 	return parse(data, filename, false)
 }
 
-// ParseLenient reads a lock file to edit it. [File.Bytes] and [File.Save] then change only modified
-// entries, which lose comments inside, and keep all other content: comments, order, layout and unknown
-// blocks.
+// ParseLenient reads a lock file to edit it. [File.Bytes] and [File.Save] then change only modified entries, which lose
+// comments inside, and keep all other content.
 //
-// ParseLenient accepts values that are not in canonical form. Constraints that it cannot read are zero;
-// their text stays until the entry gets others. Other content that it does not understand may hide hashes. In an
-// entry, for example a misspelt argument, it makes the entry Unreadable. Outside, for example an unknown block,
-// it makes all entries Unreadable, and [File.Covers] true for all other providers.
+// ParseLenient accepts values that are not in canonical form. Constraints that it cannot read are zero; their text stays
+// until the entry gets others. Other unknown content may hide hashes. In an entry, such as a misspelt argument, it makes
+// the entry Unreadable. Outside, such as an unknown block, it makes all entries Unreadable, and [File.Covers] true for
+// all other providers.
 //
-// The error is a [*ParseError] if the syntax is too ambiguous to edit, or wraps [github.com/tofureg/tofureg/failure.ErrTooLarge].
+// The error is a [*ParseError] if the syntax is too ambiguous to edit, or wraps
+// [github.com/tofureg/tofureg/failure.ErrTooLarge].
 func ParseLenient(data []byte, filename string) (*File, error) {
 	return parse(data, filename, true)
 }
@@ -54,7 +52,7 @@ type ParseError struct {
 	Line     int    // counted from 1
 	Column   int    // in characters, counted from 1
 	Message  string // safe to print
-	Err      error  // the cause, for example an *addrs.ParseError; may be nil
+	Err      error  // the cause, such as an *addrs.ParseError, or nil
 	offset   int
 }
 

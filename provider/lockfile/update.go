@@ -9,17 +9,15 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// ErrConflict means that the file has changed since [Update] has read it.
+// ErrConflict is an error of [Update].
 var ErrConflict = errors.New("another program has changed the lock file")
 
-// Update loads the file at path, calls change and saves the File that change returns, also beside an
-// error, so that what was done before a failure is locked. If change returns nil, or a File with the same
-// header and entries, nothing is written. The end of ctx ends only the wait for the turn of the call.
+// Update loads the file at path, calls change and saves the File that change returns, also beside an error. If it is nil,
+// nothing is saved. See [Load] and [File.Save].
 //
-// Where files can be locked and created, calls for the same path take turns by the file PATH.lock. The CLI takes
-// no lock: if it has changed the file before Update saves, Update saves nothing, and the error wraps [ErrConflict].
-//
-// For other errors, see [Load], and [File.Save] for mode and links.
+// Where files can be locked and created, calls for the same path take turns by the file PATH.lock. The end of ctx ends
+// only this wait. The CLI takes no lock: if it changes the file meanwhile, Update saves nothing, and the error wraps
+// [ErrConflict].
 func Update(ctx context.Context, path string, change func(*File) (*File, error)) error {
 	return update(ctx, path, false, change)
 }

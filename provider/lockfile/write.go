@@ -12,13 +12,13 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// Load calls [Parse] for the file at path. If the file does not exist, it returns an empty File.
+// Load calls [Parse] for the file at path. A missing file is empty.
 func Load(path string) (*File, error) {
 	f, _, err := load(path, false)
 	return f, err
 }
 
-// LoadExisting is like [Load], but if the file does not exist, the error wraps [fs.ErrNotExist].
+// LoadExisting is like [Load], but a missing file is [fs.ErrNotExist].
 func LoadExisting(path string) (*File, error) {
 	f, source, err := load(path, false)
 	if err == nil && source == nil {
@@ -40,11 +40,9 @@ func load(path string, lenient bool) (f *File, source []byte, err error) {
 	return f, source, err
 }
 
-// Save atomically replaces the file at path by [File.Bytes]. It does not touch a file with the same
-// header and entries, so that comments stay, and creates no file without entries.
-//
-// A new file has mode 0644 before the umask; an existing file keeps its mode. A symbolic link at
-// path is replaced.
+// Save atomically replaces the file at path by [File.Bytes]. It does not touch a file with the same header and entries,
+// so that comments stay, and creates no file without entries. A new file has mode 0644 before the umask; an existing
+// file keeps its mode. A symbolic link is replaced.
 func (f *File) Save(path string) error {
 	if err := fsx.Update(path, f.Bytes(), maxSize, f.keeps); err != nil {
 		return fmt.Errorf("write lock file: %w", err)
@@ -66,8 +64,7 @@ func (f *File) keeps(data []byte) bool {
 	return sameHeader && maps.EqualFunc(f.entries, old.entries, Entry.equal)
 }
 
-// Bytes returns the content of the file. For a file from [ParseLenient] it is the source with
-// the changes. Otherwise it is the form of the CLI.
+// Bytes returns the content of the file: from [ParseLenient] the source with the changes, otherwise the form of the CLI.
 func (f *File) Bytes() []byte {
 	if f.doc != nil {
 		return f.edited()
