@@ -19,8 +19,8 @@ import (
 	"github.com/tofureg/tofureg/internal/scheme"
 )
 
-// Limits bound the cost of reading an archive. Zero means the default, negative no limit. All names together
-// may have 160 bytes for each of Entries, at least 1 MiB. An archive beyond a limit is
+// Limits bound the cost of reading an archive. Zero is the default, negative no limit. All names together may have 160
+// bytes for each of Entries, at least 1 MiB. Beyond a limit, the error is
 // [github.com/tofureg/tofureg/failure.ErrTooLarge].
 type Limits struct {
 	Package  int64 // bytes of the archive; default 8 GiB
@@ -29,7 +29,7 @@ type Limits struct {
 	NameLen  int   // bytes of one name; default 1,024
 }
 
-// Effective returns l with defaults for zeros, and the maximum for negative numbers.
+// Effective returns l with defaults for zeros and the maximum for negative numbers.
 func (l Limits) Effective() Limits { return Limits(archive.Limits(l).Effective()) }
 
 // ZHSum returns the zh for the SHA-256 of an archive.
@@ -39,11 +39,11 @@ func ZHSum(sum [32]byte) Hash {
 	return Hash{string(hex.AppendEncode(text, sum[:]))}
 }
 
-// Digests are the size of an archive and its hashes, as a [Digester] computed them, or as a program recorded what it
-// computed earlier. They are of one archive: a hash without its size, or the other way round, is of no use.
+// Digests are the size of an archive and its hashes, computed by a [Digester], now or earlier. Either is useless without
+// the other.
 type Digests struct {
 	Size   int64  `json:"size"`   // bytes; negative if it was not recorded
-	Hashes []Hash `json:"hashes"` // of the bytes, such as the zh, and the h1 if it was computed
+	Hashes []Hash `json:"hashes"` // of the bytes, such as the zh, and the h1 if computed
 }
 
 // ZH returns the zh, or the zero Hash if it was not computed.
@@ -56,8 +56,8 @@ func (d Digests) ZH() Hash {
 	return Hash{}
 }
 
-// A Digester computes the [Digests] of the bytes that are written to it, by every scheme over bytes that this package
-// knows. The zero Digester is ready for use.
+// A Digester computes [Digests] of the bytes written to it, by every known scheme over bytes. The zero Digester is ready
+// for use.
 type Digester struct {
 	size int64
 	sums []hash.Hash // of scheme.Archive, in its order
@@ -69,7 +69,7 @@ func (d *Digester) start() {
 	}
 }
 
-// Write adds p. It never fails.
+// Write never fails.
 func (d *Digester) Write(p []byte) (int, error) {
 	d.start()
 	for _, sum := range d.sums {
@@ -88,7 +88,7 @@ func (d *Digester) ReadFrom(r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{d}, r, buf[:])
 }
 
-// Digests returns the digests of what was written so far, without an h1.
+// Digests returns the digests so far, without an h1.
 func (d *Digester) Digests() Digests {
 	d.start()
 	all := Digests{Size: d.size}
@@ -125,12 +125,11 @@ func h1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
 	return Hash{SchemeH1 + ":" + value}, nil
 }
 
-// H1Zip returns both h1 hashes of the zip archive in the first size bytes of r. packed covers all
-// entries, also of directories, as the CLI computes it for an archive. tree covers only files, as
-// [H1Dir] of the unpacked directory.
+// H1Zip returns both h1 hashes of the zip archive in the first size bytes of r. packed covers all entries, also of
+// directories, as in the CLI. tree covers only files, as [H1Dir] of the unpacked directory.
 //
-// The error wraps [github.com/tofureg/tofureg/failure.ErrArchive] if the archive is damaged, empty, encrypted
-// or ambiguous, or has anything except files and directories with portable names.
+// The error wraps [github.com/tofureg/tofureg/failure.ErrArchive] if the archive is damaged, empty, encrypted or
+// ambiguous, or has anything except files and directories with portable names.
 func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tree Hash, err error) {
 	z, err := archive.OpenZip(ctx, r, size, archive.Options{Limits: archive.Limits(l)})
 	if err != nil {
@@ -147,12 +146,11 @@ func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tr
 	return packed, tree, err
 }
 
-// H1Dir returns the h1 of the files in fsys, without empty directories, modes and times. If other users
-// can write to the directory, use the FS of an [os.Root]. The error wraps [ErrIrregular] for anything
-// except files and directories.
+// H1Dir returns the h1 of the files in fsys: the SHA-256 of a line for each file, sorted by name, with its SHA-256 in
+// lower-case hex, two spaces, and its slash-separated name. See golang.org/x/mod/sumdb/dirhash.
 //
-// An h1 is the SHA-256 of a line for each file, sorted by name: its SHA-256 in lower-case hex, two spaces, the
-// slash-separated name. See golang.org/x/mod/sumdb/dirhash.
+// If other users can write to the directory, use the FS of an [os.Root]. The error wraps [ErrIrregular] for anything
+// except files and directories.
 func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	sums, _, err := sumDir(ctx, fsys, false)
 	if err != nil {
@@ -161,11 +159,9 @@ func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	return h1Sum(maps.All(sums))
 }
 
-// L1Dir is [H1Dir] for a directory that may have symbolic links. It does not follow them. Without
-// links it returns the h1, otherwise an l1. fsys must implement [fs.ReadLinkFS].
-//
-// An l1 is an h1 with a line for each link: the SHA-256 of its target, and its name with a slash at the
-// end. Only this module knows the scheme.
+// L1Dir is [H1Dir] for a directory that may have symbolic links, which it does not follow. Without links it returns the
+// h1, otherwise an l1: an h1 with a line for each link, with the SHA-256 of its target, and its name with a slash at the
+// end. Only this module knows the scheme. fsys must implement [fs.ReadLinkFS].
 func L1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	sums, linked, err := sumDir(ctx, fsys, true)
 	if err != nil {

@@ -19,7 +19,7 @@ type MismatchError struct {
 	Filename string // as stated; may be empty
 	Source   string // of Want, for people, such as "accepted hashes"
 	Want     []Hash // stated or accepted
-	Got      []Hash // of the package, or as stated if it was not read
+	Got      []Hash // of the package, or stated if it was not read
 }
 
 func (e *MismatchError) Error() string {

@@ -13,7 +13,7 @@ import (
 // The schemes.
 const (
 	SchemeZH = "zh" // SHA-256 of the archive, 64 lower-case hex digits
-	SchemeH1 = "h1" // SHA-256 of names and contents, Base64
+	SchemeH1 = "h1" // see [H1Dir], Base64
 )
 
 // maxHashLen is the maximum length of a hash in bytes, for all schemes.
@@ -23,9 +23,9 @@ const maxHashLen = 512
 // schemes are valid, but match nothing.
 type Hash struct{ s string }
 
-// ParseHash parses "scheme:value" of at most 512 bytes. It converts the value of a zh to lower case. The value
-// of an unknown scheme may be any printable ASCII without spaces. For a SHA-256 in bare hex, pass
-// "zh:" + hex. The error wraps [ErrEmptyHash] if there is no value.
+// ParseHash parses "scheme:value" of at most 512 bytes. It converts the value of a zh to lower case. The value of an
+// unknown scheme may be any printable ASCII without spaces. For a SHA-256 in bare hex, pass "zh:" + hex. Without a value,
+// the error wraps [ErrEmptyHash].
 func ParseHash(s string) (Hash, error) {
 	invalid := func(reason error) (Hash, error) { return Hash{}, fmt.Errorf("hash %.80q: %w", s, reason) }
 	if len(s) > maxHashLen {
@@ -56,7 +56,7 @@ func ParseHash(s string) (Hash, error) {
 	return Hash{s}, nil
 }
 
-// MustParseHash is like [ParseHash] but panics if s is invalid.
+// MustParseHash is like [ParseHash] but panics on errors.
 func MustParseHash(s string) Hash {
 	h, err := ParseHash(s)
 	if err != nil {
@@ -65,7 +65,7 @@ func MustParseHash(s string) Hash {
 	return h
 }
 
-// Scheme returns the part before the colon, for example "zh".
+// Scheme returns the part before the colon, such as "zh".
 func (h Hash) Scheme() string {
 	name, _, _ := strings.Cut(h.s, ":")
 	return name
@@ -83,12 +83,12 @@ func (h Hash) String() string { return h.s }
 // IsZero reports whether h is the zero Hash.
 func (h Hash) IsZero() bool { return h.s == "" }
 
-// Compare compares the texts, and returns -1, 0 or +1.
+// Compare compares the texts and returns -1, 0 or +1.
 func (h Hash) Compare(o Hash) int { return strings.Compare(h.s, o.s) }
 
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.s), nil }
 
-// UnmarshalText parses b by [ParseHash]. Empty text gives the zero Hash.
+// UnmarshalText calls [ParseHash]. Empty text is the zero Hash.
 func (h *Hash) UnmarshalText(b []byte) error {
 	if len(b) == 0 {
 		*h = Hash{}
@@ -101,7 +101,7 @@ func (h *Hash) UnmarshalText(b []byte) error {
 	return err
 }
 
-// WithScheme returns the hashes of the scheme, in the order of list.
+// WithScheme returns the hashes of the scheme, in order.
 func WithScheme(list []Hash, name string) []Hash {
 	var found []Hash
 	for _, h := range list {

@@ -8,7 +8,7 @@ type Set struct {
 	rule   bool
 }
 
-// NewSet returns a Set of these hashes. Without any, no package satisfies it.
+// NewSet returns a Set of these hashes. Without any, it refuses every package.
 func NewSet(hashes ...Hash) Set { return Set{slices.Clone(hashes), true} }
 
 // IsZero reports whether s disables the check.
