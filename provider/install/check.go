@@ -21,8 +21,8 @@ type EntryCheck struct {
 	Listed   []checksum.Hash `json:"listed,omitempty"`   // locked zh in the signed document
 	Unlisted []checksum.Hash `json:"unlisted,omitempty"` // other locked zh
 
-	// Unknown are locked hashes without a signature, such as h1. Each admits a package. To compute them, [Installer.Lock] the
-	// provider in an empty File.
+	// Unknown are locked hashes without a signature, such as h1. Each admits a package. To compute them, [Installer.Lock]
+	// the provider in an empty File.
 	Unknown []checksum.Hash `json:"unknown,omitempty"`
 }
 
@@ -38,8 +38,8 @@ func (c *EntryCheck) String() string {
 }
 
 // CheckEntry verifies the SHA256SUMS document of a locked version by policy, which must set neither Accept nor
-// SameRelease ([verify.ErrPolicy]), and looks up the locked hashes in it. It downloads no archive. The document is of the
-// package for this platform, otherwise for the first listed one.
+// SameRelease ([verify.ErrPolicy]), and looks up the locked hashes in it. It downloads no archive. The document is of
+// the package for this platform, otherwise for the first listed one.
 //
 // The error wraps for example [verify.ErrUnsigned], [verify.ErrUnknownKey], [lockfile.ErrUnreadable], or
 // [failure.ErrNoVersion].

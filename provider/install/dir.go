@@ -27,14 +27,14 @@ import (
 // errNotInstalled means that the package is not in the directory.
 var errNotInstalled = fault.Narrow("package is not installed", failure.ErrNotFound)
 
-// Dir is a plugin directory, with Unicode host names in paths. It is safe for concurrent use and must not be copied after
-// first use.
+// Dir is a plugin directory, with Unicode host names in paths. It is safe for concurrent use and must not be copied
+// after first use.
 type Dir struct {
 	Path string // required; may be a symbolic link; Install and Place create it
 
-	// Stamps, if not empty, is a directory, created if missing, where Install and Ensure keep each h1 until the next boot for
-	// later processes of the user. Files that other users can access are ignored. An [Installer] with a Cache uses only the
-	// Stamps of the Cache.
+	// Stamps, if not empty, is a directory, created if missing, where Install and Ensure keep each h1 until the next boot
+	// for later processes of the user. Files that other users can access are ignored. An [Installer] with a Cache uses
+	// only the Stamps of the Cache.
 	Stamps string
 
 	memory stamp.Memory // the h1 of packages, for this process; Stamps keeps them for others, and a note what no h1 tells
@@ -108,7 +108,7 @@ func (p *Package) h1(ctx context.Context, by *Dir, stamps bool) (h1 checksum.Has
 type Installed struct {
 	Package
 
-	// Report says why the content is trusted. Local has the h1 of the directory, and after a download zh and h1 of the archive.
+	// Report.Local has the h1 of the directory, and after a download the zh and h1 of the archive.
 	Report *verify.Report `json:"report"`
 
 	Reused  bool  `json:"reused,omitempty"`  // the content was installed before, even if downloaded again

@@ -18,20 +18,21 @@
 //		return result.Lock, err
 //	})
 //
-// [Installer.Lock] does what "tofu providers lock" does. [CheckEntry] says who signed a locked version.
+// [Installer.Lock] does what "tofu providers lock" does.
 //
 // # Trust
 //
 // Signatures and zh hashes cover archives; only h1 [hashes] cover unpacked directories.
 //
-// While no file seems to have changed, a [Dir] reuses an h1 for up to a week ([verify.Report.Believed]). This needs Linux
-// and ext4, xfs or btrfs, and only this user and root may write to the package and the directories above it. Users of a
-// shared cache must trust all users who can write to it.
+// While no file seems to have changed, a [Dir] reuses an h1 for up to a week ([verify.Report.Believed]). This needs
+// Linux and ext4, xfs or btrfs, and only this user and root may write to the package and the directories above it.
+// Users of a shared cache must trust all users who can write to it.
 //
 // # Sharing
 //
-// Processes and the CLI can share a directory. Packages are unpacked below ".tofureg", verified and renamed. Windows cannot replace or remove a package whose program is running. Calls that may change a package lock
-// the file OS_ARCH.lock beside it, as OpenTofu 1.10 and later do. Terraform takes no lock.
+// Processes and the CLI can share a directory. Packages are unpacked below ".tofureg", verified and renamed. Windows
+// cannot replace or remove a package whose program is running. Calls that may change a package lock the file
+// OS_ARCH.lock beside it, as OpenTofu 1.10 and later do. Terraform takes no lock.
 //
 // [layout]: https://opentofu.org/docs/cli/config/config-file/
 // [hashes]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#hash

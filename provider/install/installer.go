@@ -15,16 +15,16 @@ import (
 // Requirements are the required_providers of all modules of a configuration. The zero constraint allows every release.
 type Requirements map[addrs.Provider]addrs.ProviderConstraint
 
-// An Installer installs and locks providers. Once its fields are set, its methods may be called concurrently. For them, a
-// nil lock is empty.
+// An Installer installs and locks providers. Once its fields are set, its methods may be called concurrently. For them,
+// a nil lock is empty.
 type Installer struct {
 	Source provider.Source // if nil, providers must be locked, and installed in Dir or Cache, or fail with [failure.ErrOffline]
 
 	Dir   *Dir // required by Ensure and Plan
 	Cache *Dir // if not nil, packages are installed in this shared directory, then placed in Dir
 
-	// TrustCache accepts a package in Cache unverified, and locks its h1, if the lock file has no hashes of the version and
-	// [verify.Policy.Demands] is false. In the CLI it is plugin_cache_may_break_dependency_lock_file.
+	// TrustCache accepts a package in Cache unverified, and locks its h1, if the lock file has no hashes of the version
+	// and [verify.Policy.Demands] is false. In the CLI it is plugin_cache_may_break_dependency_lock_file.
 	TrustCache bool
 
 	Copy bool // as in [Options], also for packages of Cache; existing links stay
@@ -36,9 +36,9 @@ type Installer struct {
 	Platform  addrs.Platform           // if zero, that of this program
 	Protocols addrs.ProviderConstraint // as in [provider.Need]
 
-	// LockPlatforms are further platforms whose hashes the lock file should have. It does not say which platform a hash is
-	// for: if it has an h1 for as many archives as there are platforms, Platform included, Ensure hashes no archive,
-	// otherwise all. After replacing a platform, delete the entry.
+	// LockPlatforms are further platforms to lock. Hashes in a lock file have no platform: if it has an h1 for as many
+	// archives as there are platforms, Platform included, Ensure hashes no archive, otherwise all. After replacing a
+	// platform, delete the entry.
 	LockPlatforms []addrs.Platform
 
 	// Stated lets a stated h1 replace downloads for LockPlatforms, as in [provider.HashOptions], unless the lock file has
@@ -48,19 +48,19 @@ type Installer struct {
 	Upgrade bool // selects new versions instead of the locked ones
 
 	// ReadOnly makes Ensure and Plan fail with [ErrReadOnly] before any request, unless the lock file has hashes for each
-	// required provider, and no other provider. As with -lockfile=readonly of the CLIs, new constraints and more hashes of
-	// a locked version are no error: do not save [Result].Lock. Lock and Upgrade must not be used.
+	// required provider, and no other provider. As with -lockfile=readonly of the CLIs, new constraints and more hashes
+	// of a locked version are no error: do not save [Result].Lock. Lock and Upgrade must not be used.
 	ReadOnly bool
 
-	// DevOverrides are directories under development. Their providers are not resolved, hashed or installed, and keep their
-	// lock file entries.
+	// DevOverrides are directories of packages under development. Their providers are not resolved, hashed or installed,
+	// and keep their lock file entries.
 	DevOverrides map[addrs.Provider]string
 
 	Reattached []addrs.Provider // running already, as in TF_REATTACH_PROVIDERS; as DevOverrides, but without a directory
 
-	// Approve, if not nil, is called once for each provider that is not overridden, reattached or built-in, when its version
-	// is selected, before a package is downloaded or placed. Calls may be concurrent. From is empty for a package that would
-	// be downloaded. An error fails the provider with a [failure.RefusedError].
+	// Approve, if not nil, is called once for each provider that is not overridden, reattached or built-in, when its
+	// version is selected, before a package is downloaded or placed. Calls may be concurrent. From is empty for a package
+	// that would be downloaded. An error fails the provider with a [failure.RefusedError].
 	Approve func(ctx context.Context, s Selection) error
 
 	Store provider.HashStore // if not nil, replaces downloads for LockPlatforms
@@ -68,8 +68,8 @@ type Installer struct {
 	TempDir  string // for archives of LockPlatforms; if empty, [os.TempDir]
 	Parallel int    // maximum number of packages in progress; if 0 or less, 32
 
-	// Progress, if not nil, is called for each step. Calls never overlap. The last event of a provider is [progress.Failed]
-	// or, from Ensure, [progress.Installed], except for overridden, reattached and built-in providers.
+	// Progress is as in [provider.DownloadOptions]. The last event of a provider is [progress.Failed] or, from Ensure,
+	// [progress.Installed], except for overridden, reattached and built-in providers.
 	Progress func(progress.Event)
 }
 
@@ -77,15 +77,14 @@ const defaultParallel = 32
 
 // Ensure installs the required providers and updates a copy of lock, which the caller saves.
 //
-// Ensure keeps a locked version. Without one, or with Upgrade, it selects the newest version that the constraint allows
-// and that has a package for Platform. It uses a package in Dir, or else in Cache, with a locked h1. Otherwise it calls
-// [Dir.Install] for Cache or, without one, Dir. terraform.io/builtin/terraform needs no work and must have no
-// constraint.
+// Ensure keeps a locked version. Without one, or with Upgrade, it selects the newest allowed version that has a package
+// for Platform. It uses a package in Dir, or else in Cache, with a locked h1. Otherwise it calls [Dir.Install] for
+// Cache or, without one, Dir. terraform.io/builtin/terraform needs no work and must have no constraint.
 //
-// A failure does not stop other providers. The error joins all failures. Each wraps a [*failure.Error], and for
-// example a [*LockedError], a [*lockfile.NotLockedError], [failure.ErrOffline] or an error of package [verify]. The
-// result is valid beside an error: a failed provider has [Selection].Err and its old entry, or if only LockPlatforms
-// failed, a new one, perhaps with signed or stated hashes for them.
+// A failure does not stop other providers. The error joins all failures. Each wraps a [*failure.Error], and for example
+// a [*LockedError], a [*lockfile.NotLockedError], [failure.ErrOffline] or an error of package [verify]. The result is
+// valid beside an error: a failed provider has [Selection].Err and its old entry, or if only LockPlatforms failed, a
+// new one, perhaps with signed or stated hashes for them.
 func (in *Installer) Ensure(ctx context.Context, want Requirements, lock *lockfile.File) (*Result, error) {
 	return in.run(ctx, want, lock, installing)
 }
@@ -100,8 +99,8 @@ func (in *Installer) Plan(ctx context.Context, want Requirements, lock *lockfile
 // Cache, Platform, DevOverrides and Reattached. If LockPlatforms is empty, it locks the platforms that Source lists;
 // network mirrors list none, which is an error.
 //
-// A new version must have an accepted package for each platform. If all locked hashes are h1, the archive for one of the
-// platforms must have one of them.
+// A new version must have an accepted package for each platform. If all locked hashes are h1, the archive for one of
+// the platforms must have one of them.
 //
 // Result and error are as of Ensure, without paths, with a report for each provider and platform. The last events are a
 // [progress.Hashed] for each locked package, and a [progress.Failed] for a provider that fails.
@@ -131,9 +130,9 @@ type Selection struct {
 
 	From Origin `json:"from,omitempty"` // empty if Plan has not found it or Ensure not installed it
 
-	// Dir and Executable are the absolute paths of the package and its program. They are set once an accepted package with
-	// a program is in Installer.Dir, also if Err says that a platform is not locked. For an override, Dir is as in
-	// DevOverrides, and Executable may be empty.
+	// Dir and Executable are the absolute paths of the accepted package in Installer.Dir and of its program. They are set
+	// together, also if Err says that a platform is not locked. For an override, Dir is as in DevOverrides, and
+	// Executable may be empty.
 	Dir        string `json:"dir,omitempty"`
 	Executable string `json:"executable,omitempty"`
 
@@ -170,7 +169,7 @@ const (
 // ErrReadOnly is the error of [Installer.ReadOnly].
 var ErrReadOnly = errors.New("the lock file must change")
 
-// LockedError means that the version in the lock file cannot be kept. With [Installer.Upgrade], another is selected.
+// LockedError means that the locked version cannot be kept: set [Installer.Upgrade].
 type LockedError struct {
 	// Locked.
 	Provider   addrs.Provider

@@ -51,9 +51,10 @@ func (c *PlatformsCheck) OK() bool {
 }
 
 // CheckPlatforms says for each locked provider, in the order of lock, whether the lock file suffices for init on these
-// platforms, which may still add an h1. Without platforms, it is about this one. It downloads no archive: it compares the
-// hashes that src states, from a registry with four requests for each provider. After one platform of a signed registry
-// was locked, the others are [LockedZH] too. The policy must accept the SHA256SUMS document, as in [CheckEntry].
+// platforms, or without any, on this one. Init may still add an h1. CheckPlatforms downloads no archive: it compares
+// the hashes that src states, from a registry with four requests for each provider. After one platform of a signed
+// registry was locked, the others are [LockedZH] too. The policy must accept the SHA256SUMS document, as in
+// [CheckEntry].
 //
 // A failure does not stop other providers; the error joins all failures.
 func CheckPlatforms(ctx context.Context, src provider.Source, lock *lockfile.File, platforms []addrs.Platform, policies provider.Policies) ([]PlatformsCheck, error) {

@@ -51,8 +51,8 @@ type Pruned struct {
 // Symbolic links stay. The error joins all failures. It wraps [ErrAccessTimes] if the file system does not keep access
 // times.
 //
-// A directory with a link to a removed package needs init again, with the same cache: without it, init of both CLIs
-// fails at the dangling link. No lock of the CLI prevents this. Copies stay, see [Installer].Copy.
+// A directory that links to a removed package needs init with the same cache: without it, init of both CLIs fails at
+// the dangling link. No lock of the CLI prevents this. Copies stay, see [Installer].Copy.
 func (d *Dir) PruneUnused(ctx context.Context, o PruneOptions) ([]Pruned, error) {
 	return d.pruneUnused(ctx, o, keepsAccessTimes)
 }
