@@ -6,11 +6,11 @@
 //		return result.Lock, err
 //	})
 //
-// A [lock file] has an [Entry] for each provider. [github.com/tofureg/tofureg/provider/install.Installer] decides which
-// hashes may be recorded. Without it, see [File.Covers], [File.Accept] and [File.Merge].
+// [github.com/tofureg/tofureg/provider/install.Installer] decides which hashes a [lock file] may have. Without it, see
+// [File.Covers], [File.Accept] and [File.Merge].
 //
-// [Parse] and [Load] refuse unknown content and values that are not in canonical form, as the CLI does. Unlike
-// the CLI, they also refuse an invalid h1 or zh, a hostname with a final dot, an argument in the line of a brace, and
+// [Parse] and [Load] refuse unknown content and values that are not in canonical form, as the CLI does. Unlike the CLI,
+// they also refuse an invalid h1 or zh, a hostname with a final dot, an argument in the line of a brace, and
 // expressions except string literals and lists of them. The [File] is written as by the CLI, byte for byte: comments
 // other than the header are lost. To edit files, use [ParseLenient] or [UpdateLenient].
 //

@@ -51,7 +51,7 @@ func (e *NotLockedError) Unwrap() error { return e.Err }
 // A File is the content of a lock file. The zero File is empty; so is nil for Get, Len, All, Covers, Locks and Accept.
 // A File is safe for concurrent use while it is not modified.
 type File struct {
-	// Header is the comment at the top of the file, with or without comment signs. A parser keeps it. If empty, Bytes has
+	// Header is the comment at the top, with or without comment signs. A parser keeps it. If empty, Bytes has
 	// [HeaderOpenTofu], unless [ParseLenient] read entries without a header.
 	Header string
 
@@ -87,7 +87,7 @@ func (e Entry) sameHashes(o Entry) bool {
 	return e.Unreadable == o.Unreadable && slices.Equal(e.Hashes, o.Hashes)
 }
 
-// Get returns a copy of the entry of p, and false if p is not locked.
+// Get returns a copy of the entry of p, if there is one.
 func (f *File) Get(p addrs.Provider) (Entry, bool) {
 	e, ok := f.read().entries[p]
 	e.Hashes = slices.Clone(e.Hashes)
@@ -121,8 +121,8 @@ func (f *File) providers() []addrs.Provider {
 	return slices.SortedFunc(maps.Keys(f.read().entries), addrs.Provider.Compare)
 }
 
-// Covers reports whether f has hashes of version v of p, so that [File.Accept] decides about packages. It is also true if
-// hashes of v may be unreadable; Accept then returns none. The zero version is never covered.
+// Covers reports whether f has hashes of version v of p, so that [File.Accept] decides about packages. It is also true
+// if hashes of v may be unreadable; Accept then returns none. The zero version is never covered.
 func (f *File) Covers(p addrs.Provider, v addrs.Version) bool {
 	f = f.read()
 	e := f.entries[p]
@@ -171,18 +171,18 @@ func (f *File) Clone() *File {
 	return &c
 }
 
-// Warnings returns at most 50 problems that the parser tolerated, in the order of the file: blocks for modules, and from
-// [ParseLenient] all that [Parse] refuses.
+// Warnings returns at most 50 problems that the parser tolerated, in order: blocks for modules, and from [ParseLenient]
+// all that [Parse] refuses.
 func (f *File) Warnings() []*ParseError { return slices.Clone(f.warnings) }
 
-// Merge records version v of p, its constraint c, and hashes of its packages for any platforms. If p is locked at v, the
-// hashes are added; at another version, the old ones are dropped. The zero c removes a readable constraint.
+// Merge records version v of p, its constraint c, and hashes of its packages for any platforms. If p is locked at v,
+// the hashes are added; at another version, the old ones are dropped. The zero c removes a readable constraint.
 //
 // For a new version, pass [github.com/tofureg/tofureg/verify.Report.Recordable]. If [File.Covers] is true, verify with
 // [File.Accept], and pass only the Local of the report.
 //
-// The error wraps [ErrUnreadable] if hashes of v may be unreadable (Set replaces the entry), [ErrNotLockable], or neither
-// for an invalid version or constraint. On an error f is unchanged.
+// The error wraps [ErrUnreadable] if hashes of v may be unreadable (Set replaces the entry), [ErrNotLockable], or
+// neither for an invalid version or constraint. On an error f is unchanged.
 func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, hashes []checksum.Hash) error {
 	e := Entry{Provider: p, Version: v, Constraints: c, Hashes: hashes}
 	switch old, ok := f.entries[p]; {

@@ -35,10 +35,10 @@ func Parse(data []byte, filename string) (*File, error) {
 // ParseLenient reads a lock file to edit it. [File.Bytes] and [File.Save] then change only modified entries, which lose
 // comments inside, and keep all other content.
 //
-// ParseLenient accepts values that are not in canonical form. Constraints that it cannot read are zero; their text stays
-// until the entry gets others. Other unknown content may hide hashes. In an entry, such as a misspelt argument, it makes
-// the entry Unreadable. Outside, such as an unknown block, it makes all entries Unreadable, and [File.Covers] true for
-// all other providers.
+// ParseLenient accepts values that are not in canonical form. Constraints that it cannot read are zero; their text
+// stays until the entry gets others. Other unknown content may hide hashes. In an entry, such as a misspelt argument,
+// it makes the entry Unreadable. Outside, such as an unknown block, it makes all entries Unreadable, and [File.Covers]
+// true for all other providers.
 //
 // The error is a [*ParseError] if the syntax is too ambiguous to edit, or wraps
 // [github.com/tofureg/tofureg/failure.ErrTooLarge].

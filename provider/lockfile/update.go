@@ -12,8 +12,8 @@ import (
 // ErrConflict is an error of [Update].
 var ErrConflict = errors.New("another program has changed the lock file")
 
-// Update loads the file at path, calls change and saves the File that change returns, also beside an error. If it is nil,
-// nothing is saved. See [Load] and [File.Save].
+// Update loads the file at path, calls change and saves the File that change returns, also beside an error. If it is
+// nil, nothing is saved. See [Load] and [File.Save].
 //
 // Where files can be locked and created, calls for the same path take turns by the file PATH.lock. The end of ctx ends
 // only this wait. The CLI takes no lock: if it changes the file meanwhile, Update saves nothing, and the error wraps

@@ -64,7 +64,8 @@ func (f *File) keeps(data []byte) bool {
 	return sameHeader && maps.EqualFunc(f.entries, old.entries, Entry.equal)
 }
 
-// Bytes returns the content of the file: from [ParseLenient] the source with the changes, otherwise the form of the CLI.
+// Bytes returns the content of the file: from [ParseLenient] the source with the changes, otherwise the form of the
+// CLI.
 func (f *File) Bytes() []byte {
 	if f.doc != nil {
 		return f.edited()
