@@ -39,8 +39,8 @@ func ZHSum(sum [32]byte) Hash {
 	return Hash{string(hex.AppendEncode(text, sum[:]))}
 }
 
-// Digests are the size of an archive and its hashes, computed by a [Digester], now or earlier. Either is useless without
-// the other.
+// Digests are the size of an archive and its hashes, computed by a [Digester], now or earlier. Either is useless
+// without the other.
 type Digests struct {
 	Size   int64  `json:"size"`   // bytes; negative if it was not recorded
 	Hashes []Hash `json:"hashes"` // of the bytes, such as the zh, and the h1 if computed
@@ -56,8 +56,8 @@ func (d Digests) ZH() Hash {
 	return Hash{}
 }
 
-// A Digester computes [Digests] of the bytes written to it, by every known scheme over bytes. The zero Digester is ready
-// for use.
+// A Digester computes [Digests] of the bytes written to it, by every known scheme over bytes. The zero Digester is
+// ready for use.
 type Digester struct {
 	size int64
 	sums []hash.Hash // of scheme.Archive, in its order
@@ -160,8 +160,8 @@ func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 }
 
 // L1Dir is [H1Dir] for a directory that may have symbolic links, which it does not follow. Without links it returns the
-// h1, otherwise an l1: an h1 with a line for each link, with the SHA-256 of its target, and its name with a slash at the
-// end. Only this module knows the scheme. fsys must implement [fs.ReadLinkFS].
+// h1, otherwise an l1: an h1 with a line for each link, with the SHA-256 of its target, and its name with a slash at
+// the end. Only this module knows the scheme. fsys must implement [fs.ReadLinkFS].
 func L1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	sums, linked, err := sumDir(ctx, fsys, true)
 	if err != nil {

@@ -24,8 +24,8 @@ const maxHashLen = 512
 type Hash struct{ s string }
 
 // ParseHash parses "scheme:value" of at most 512 bytes. It converts the value of a zh to lower case. The value of an
-// unknown scheme may be any printable ASCII without spaces. For a SHA-256 in bare hex, pass "zh:" + hex. Without a value,
-// the error wraps [ErrEmptyHash].
+// unknown scheme may be any printable ASCII without spaces. For a SHA-256 in bare hex, pass "zh:" + hex. Without a
+// value, the error wraps [ErrEmptyHash].
 func ParseHash(s string) (Hash, error) {
 	invalid := func(reason error) (Hash, error) { return Hash{}, fmt.Errorf("hash %.80q: %w", s, reason) }
 	if len(s) > maxHashLen {
