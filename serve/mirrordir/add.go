@@ -29,7 +29,7 @@ type Want struct {
 	Provider addrs.Provider // required
 	Version  addrs.Version  // required
 
-	Platforms []addrs.Platform // if empty, all that the source lists; network mirrors list none, which is an error
+	Platforms []addrs.Platform // if empty, all that the source lists; an error if it lists none, like a network mirror
 }
 
 // String returns provider and version.
@@ -39,17 +39,17 @@ func (w Want) String() string { return w.Provider.String() + " " + w.Version.Str
 type AddOptions struct {
 	Policy provider.Policies // of each provider
 
-	Parallel int // maximum of concurrent downloads; if 0 or less, 8
+	Parallel int // concurrent downloads; if 0 or less, 8
 
-	// Progress, if not nil, is called for the events of [provider.Receive], [progress.Kept], and [progress.Verified] for
-	// an added package. Calls never overlap.
+	// Progress, if not nil, gets the events of [provider.Receive], and [progress.Kept] or [progress.Verified] for each
+	// package. Calls never overlap.
 	Progress func(progress.Event)
 }
 
 // defaultParallel is used if AddOptions.Parallel is not set.
 const defaultParallel = 8
 
-// Added is a package that [Mirror.Add] has added or found in the mirror.
+// Added is a package that [Mirror.Add] has added or kept.
 type Added struct {
 	// Never zero.
 	Provider addrs.Provider `json:"provider"`
@@ -57,30 +57,28 @@ type Added struct {
 	Platform addrs.Platform `json:"platform"` // never zero
 
 	Size    int64 `json:"size"`    // in bytes
-	Fetched bool  `json:"fetched"` // whether the archive was downloaded
+	Fetched bool  `json:"fetched"` // the archive was downloaded
 
 	Hashes []checksum.Hash `json:"hashes"` // that the mirror states
 
 	Report *verify.Report `json:"report,omitempty"` // of the policy; nil if the archive was kept unread
 }
 
-// Add downloads packages from src, verifies them by o.Policy and adds them to the mirror. When all wanted archives of a
-// version have been tried, it writes the documents. Entries of other programs stay, except for missing archives. When ctx ends, Add lists
-// what it has added, for at most a second.
+// Add downloads packages from src, verifies them by o.Policy and adds them to the mirror. It writes the documents of a
+// version when it has tried all wanted archives. Entries of other programs stay unless the archive is missing. When ctx
+// ends, Add lists what it has added, for at most a second.
 //
-// An existing archive of the recorded size is kept unread if o.Policy accepts its record, and the record has what o
-// records. Otherwise it is judged with the evidence of src, and replaced if it is damaged or another archive. A refusal
-// by o.Policy alone deletes nothing.
+// An existing archive of the recorded size is kept unread if o.Policy accepts its record and [Mirror.Reindex] did not write it. Otherwise the archive is judged with the evidence of src, and replaced if it is damaged or another one. A
+// refusal by o.Policy alone deletes nothing.
 //
-// Add returns the packages that it has added or kept, sorted, also with an error, which joins a [*failure.Error] for
-// each failure.
+// Add returns the added and kept packages, sorted, also with an error, which joins a [*failure.Error] for each failure.
 func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o AddOptions) ([]Added, error) {
 	return m.add(ctx, src, wants, o, nil)
 }
 
-// AddLocked adds each provider in lock in its locked version for these platforms, as [Mirror.Add] does. It accepts only
-// archives with a locked hash, so no policy may set Accept: [verify.ErrPolicy]. Without platforms it fails. For a
-// package without a locked hash, the error wraps [verify.ErrNotAccepted] and a [*lockfile.NotLockedError].
+// AddLocked adds each provider in lock in its locked version, as [Mirror.Add] does. Without platforms it fails. It
+// accepts only archives with a locked hash, so no policy may set Accept: [verify.ErrPolicy]. For a package without a
+// locked hash, the error wraps [verify.ErrNotAccepted] and a [*lockfile.NotLockedError].
 func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockfile.File, platforms []addrs.Platform, o AddOptions) ([]Added, error) {
 	if len(platforms) == 0 {
 		return nil, errors.New("mirror locked providers: the platforms are missing")

@@ -28,24 +28,24 @@ import (
 
 // CheckOptions are the options of [Mirror.Check] and [Mirror.Reindex].
 type CheckOptions struct {
-	Parallel int // maximum of concurrent archives; if 0 or less, the number of processors
+	Parallel int // concurrent archives; if 0 or less, the number of processors
 
-	// Policy, if not nil, returns the policy for a provider, by which Check judges recorded evidence; otherwise only
-	// invalid evidence is refused. Archives without a record are not judged. Reindex uses its Limits only.
+	// Policy, if not nil, judges recorded evidence in Check; otherwise only invalid evidence is refused. Archives
+	// without a record are not judged. Reindex uses its Limits only.
 	Policy provider.Policies
 
-	// Progress, if not nil, is called for each archive that has been read. Calls never overlap.
+	// Progress, if not nil, is called for each archive read. Calls never overlap.
 	Progress func(progress.Event)
 }
 
-// CheckResult is the result of [Mirror.Check] or [Mirror.Reindex].
+// CheckResult is the result of [Mirror.Check] or [Mirror.Reindex]. Problems cause no error.
 type CheckResult struct {
 	Providers int   `json:"providers"` // with a directory
 	Versions  int   `json:"versions"`  // with archives
 	Archives  int   `json:"archives"`  // without unpacked packages
 	Bytes     int64 `json:"bytes"`     // of the archives
 
-	Problems []Finding `json:"problems"` // findings that can break clients, sorted by name
+	Problems []Finding `json:"problems"` // that can break clients, sorted by name
 
 	Notes []Finding `json:"notes"` // other findings
 }
@@ -72,34 +72,33 @@ type FindingKind string
 // The problems.
 const (
 	FindingMissing FindingKind = "missing" // a document lists a missing file, or the index a missing or empty document
-	FindingChanged FindingKind = "changed" // an archive differs from its record or from a document
-	FindingDamaged FindingKind = "damaged" // a document, a record or an archive is invalid
-	FindingRefused FindingKind = "refused" // the policy does not accept the recorded evidence
+	FindingChanged FindingKind = "changed" // an archive differs from its record or a document
+	FindingDamaged FindingKind = "damaged" // a document, record or archive is invalid
+	FindingRefused FindingKind = "refused" // the policy refuses the recorded evidence
 )
 
 // The notes.
 const (
-	FindingUnlisted   FindingKind = "unlisted"   // network clients do not find the archive or the version
+	FindingUnlisted   FindingKind = "unlisted"   // network clients do not find the archive or version
 	FindingUnrecorded FindingKind = "unrecorded" // an archive has no record
 	FindingExternal   FindingKind = "external"   // a document lists a URL outside of the mirror
-	FindingLeftover   FindingKind = "leftover"   // a record has no archive, or no document lists a file that [Mirror.Sweep] deletes
+	FindingLeftover   FindingKind = "leftover"   // a record has no archive, or [Mirror.Sweep] deletes the file
 	FindingIgnored    FindingKind = "ignored"    // a name is invalid or not canonical
-	FindingCorrected  FindingKind = "corrected"  // a document stated wrong hashes and was corrected
+	FindingCorrected  FindingKind = "corrected"  // wrong hashes in a document were corrected
 )
 
 // Check reads all archives, documents and records and reports where they differ. It changes nothing except lock files
-// and files of killed processes. Problems cause no error.
+// and files of killed processes.
 func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*CheckResult, error) {
 	return m.inspect(ctx, "check", o, (*inspection).check)
 }
 
-// Reindex makes index and documents agree with the files, records archives that other programs have added, such as "tofu
-// providers mirror", and in a directory deletes records without an archive. It cannot verify the origin of archives;
-// [Mirror.Add] can.
+// Reindex makes index and documents agree with the files, records archives of other programs, such as "tofu providers
+// mirror", and in a directory deletes records without an archive. It cannot verify the origin of archives; [Mirror.Add]
+// can.
 //
-// It lists archives of the recorded size unread, and archives without a record if they are valid. URLs
-// outside of the mirror stay. Problems cause no error. In a store without locks it reads the document of each version,
-// also of removed ones, and lists no archive again that was removed.
+// It lists archives of the recorded size unread, and archives without a record if they are valid. URLs outside of the
+// mirror stay. In a store without locks, removed archives are not listed again.
 func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*CheckResult, error) {
 	return m.inspect(ctx, "reindex", o, (*inspection).reindex)
 }

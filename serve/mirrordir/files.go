@@ -305,9 +305,8 @@ func (m *Mirror) providers(ctx context.Context, ignore func(name, reason string)
 	return found, nil
 }
 
-// All yields each version that has archives, with its platforms, sorted by provider and version. In a directory it
-// reads only names, in a store without locks also the document of each version. If it cannot list a provider, it
-// yields a [*failure.Error] and continues.
+// All yields each version that has archives, with its platforms, sorted by provider and version. If it cannot list a
+// provider, it yields a [*failure.Error] and continues.
 func (m *Mirror) All(ctx context.Context) iter.Seq2[Want, error] {
 	return func(yield func(Want, error) bool) {
 		providers, err := m.providers(ctx, func(string, string) {})

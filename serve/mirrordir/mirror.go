@@ -26,23 +26,20 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Mirror is a mirror in a [storage.Store], and a [provider.Source]. [Open] makes one for a directory. Set the
-// fields before the first call. After it a Mirror is safe for concurrent use.
+// Mirror is a mirror in a [storage.Store]. [Open] makes one for a directory. Set the fields before use. A Mirror is
+// safe for concurrent use.
 type Mirror struct {
-	// Store contains the files. It must not be nil.
-	Store storage.Store
+	Store storage.Store // contains the files; required
 
-	// TempDir is for temporary copies if Store is not a [storage.Stager]. If empty, [os.TempDir] is used.
-	TempDir string
+	TempDir string // for temporary copies if Store is no [storage.Stager]; if empty, [os.TempDir]
 
 	nonce func() string // for tests; otherwise rand.Text
 }
 
 var _ provider.Source = (*Mirror)(nil)
 
-// Open returns the mirror in a local directory. If it does not exist, the error wraps [fs.ErrNotExist].
-//
-// Store is a [storage.Dir] that lists symbolic links to unpacked packages.
+// Open returns the mirror in a local directory. If it does not exist, the error wraps [fs.ErrNotExist]. Store is a
+// [storage.Dir] that lists symbolic links to unpacked packages.
 func Open(dir string) (*Mirror, error) {
 	if dir == "" {
 		return nil, errors.New("open mirror: the directory is missing")
@@ -68,8 +65,7 @@ func unpackedLinks(dir string) bool { return strings.Count(dir, "/") == 3 }
 // unpacked.
 func (m *Mirror) pather() (storage.Pather, bool) { return storage.As[storage.Pather](m.Store) }
 
-// IsLocal reports whether the files are in the file system: whether Store is a [storage.Pather]. Packages then have
-// file URLs and may be unpacked.
+// IsLocal reports whether Store is a [storage.Pather]. Packages then have file URLs and may be unpacked.
 func (m *Mirror) IsLocal() bool {
 	_, ok := m.pather()
 	return ok
@@ -502,7 +498,7 @@ func (m *Mirror) archiveName(pkg *provider.Package) (name string, err error) {
 	return name, err
 }
 
-// Open opens the archive of pkg. The error wraps [provider.ErrUnpacked] for an unpacked package.
+// Open opens the archive of pkg. For an unpacked package, the error wraps [provider.ErrUnpacked].
 func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (_ *provider.Body, err error) {
 	defer func() { err = failure.Wrap("open", pkg.String(), err) }()
 	name, err := m.archiveName(pkg)

@@ -18,9 +18,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ProviderVersions lists the versions of p that have packages, with their platforms but no protocols, newest first,
-// whatever the index lists. Files with invalid names cause Warnings. Without files of p, the error wraps
-// [failure.ErrNotFound].
+// ProviderVersions implements [provider.Lister] with the versions that have packages, whatever the index lists, with
+// platforms but no protocols, newest first. Files with invalid names cause Warnings.
 func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	f, err := m.packagesOf(ctx, p)
 	if err != nil {
@@ -29,12 +28,9 @@ func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 	return f.available(p), nil
 }
 
-// ProviderPackage returns a package with its recorded data and the hashes for all platforms in the document of the
-// version. If the package is only unpacked, Dir is set and there are no hashes. If there is none, the error wraps
-// [failure.ErrNotFound].
-//
-// URL is a file URL in a local directory, otherwise a name in Store as a relative URL, for example to the URL of a
-// bucket.
+// ProviderPackage implements [provider.Lister]. A package has its recorded data, and the hashes for all platforms in
+// the document. If it is only unpacked, Dir is set and there are no hashes. URL is a file URL in a local directory,
+// otherwise a name in Store, relative for example to the URL of a bucket.
 func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
 	one, doc, err := m.findPackage(ctx, pkg)
@@ -108,8 +104,8 @@ func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (_ verify.
 	return ev, nil
 }
 
-// ListedVersions returns the versions in the index of p, unsorted, or if it is missing, all versions with
-// archives. Listed versions may have none. A provider without files is [failure.ErrNotFound].
+// ListedVersions implements [provider.Catalogue] with the versions in the index or, if it is missing, those with
+// archives. Listed versions may have none.
 func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) (_ []addrs.Version, err error) {
 	defer func() { err = failure.Wrap("list versions of", p.String(), err) }()
 	index, err := m.readIndex(ctx, p)
@@ -129,9 +125,8 @@ func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) (_ []addr
 	return versions, nil
 }
 
-// ListedArchives returns the archives in the mirror that the document of a version lists, with the stated
-// hashes, or if it is missing, all archives without hashes. If there are none, the error wraps
-// [failure.ErrNotFound]. Listed archives may be missing.
+// ListedArchives implements [provider.Catalogue] with the archives in the mirror that the document lists or, if it is
+// missing, all archives without hashes. Listed archives may be missing.
 func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (_ map[addrs.Platform][]checksum.Hash, err error) {
 	defer func() { err = failure.Wrap("find", Want{Provider: p, Version: v}.String(), err) }()
 	doc, err := m.readDocument(ctx, providerDir(p), v)
@@ -166,8 +161,8 @@ func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.V
 // linkLifetime is the time for which the URLs of [Mirror.ArchiveLink] are valid.
 const linkLifetime = time.Hour
 
-// ArchiveLink returns a URL, valid for an hour, from which clients get the archive of pkg without the mirror. If pkg is
-// not from this mirror, or Store is no [storage.Linker], it returns "". It is for the field Archive of handlers.
+// ArchiveLink returns a URL of the archive of pkg in Store, valid for an hour, for the field Archive of handlers. If
+// pkg is not from this mirror, or Store is no [storage.Linker], it returns "".
 func (m *Mirror) ArchiveLink(ctx context.Context, pkg *provider.Package) (string, error) {
 	linker, ok := storage.As[storage.Linker](m.Store)
 	if pkg == nil || !ok || m.nameOf(pkg) == "" {

@@ -14,11 +14,8 @@ import (
 // maxTogether is the maximum number of versions that are locked, read and written together.
 const maxTogether = 50
 
-// Remove removes versions of p, or all if none is given. It ignores missing versions and keeps
-// unpacked packages. If it fails, another call completes the removal.
-//
-// Other processes may add packages concurrently: a package of these versions is then removed or added. In a store
-// without locks, the archives stay until [Mirror.Sweep].
+// Remove removes versions of p, or all if none is given. It ignores missing versions and keeps unpacked packages. If it
+// fails, another call completes the removal. In a store without locks, the archives stay until [Mirror.Sweep].
 func (m *Mirror) Remove(ctx context.Context, p addrs.Provider, versions ...addrs.Version) error {
 	return failure.Wrap("remove", p.String(), m.remove(ctx, p, versions))
 }
@@ -96,12 +93,11 @@ type SweepResult struct {
 	Bytes int64 `json:"bytes"` // their total size
 }
 
-// Sweep deletes files that no document lists any more: what [Mirror.Remove] leaves in a store without locks, archives
-// that were replaced there, and uploads of processes that have died. It never deletes what other programs have placed, unless
-// it was listed and removed.
+// Sweep deletes files that no document lists any more: removed and replaced files in a store without locks, and uploads
+// of processes that have died. Files of other programs stay unless they were listed and removed.
 //
-// Other processes may change the mirror concurrently. One that is adding a package then uploads it again, and a client
-// that has read a document before may have to read it again; to call Sweep once a day is enough.
+// Once a day is enough: processes that are adding a package then upload it again, and clients that have read a document
+// may have to read it again.
 func (m *Mirror) Sweep(ctx context.Context) (SweepResult, error) {
 	var result SweepResult
 	providers, err := m.providers(ctx, func(string, string) {})

@@ -339,7 +339,7 @@ func (t *target) added() Added {
 }
 
 // RecordedPackage returns a package if its archive has the recorded size and policy accepts its record, otherwise nil
-// without an error. It reads neither the archive nor a list of files.
+// without an error. It does not read the archive.
 func (m *Mirror) RecordedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform, policy verify.Policy) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
 	doc, err := m.readDocument(ctx, providerDir(p), v)
@@ -387,8 +387,8 @@ func (m *Mirror) checkProvider(p addrs.Provider) error {
 	return err
 }
 
-// AddArchive adds an archive that [provider.Receive] has received, with FetchEvidence, into a file of [storage.Stage]
-// for Store, if policy accepts it, unless the mirror has one that policy accepts. It is for a program such as a cache.
+// AddArchive adds an archive if policy accepts it, unless the mirror has one that policy accepts. [provider.Receive]
+// has received the archive, with FetchEvidence, into a file of [storage.Stage] for Store. It is for caches.
 func (m *Mirror) AddArchive(ctx context.Context, s *storage.Staged, pkg *provider.Package, got *provider.Received, policy verify.Policy) (_ *Added, err error) {
 	defer func() { err = failure.Wrap("mirror", pkg.String(), err) }()
 	if s == nil || pkg == nil || got == nil {
