@@ -19,12 +19,12 @@ import (
 
 // CheckOptions are the options of [Registry.Check].
 type CheckOptions struct {
-	Archives bool // reads and verifies the archives as a client does; if false, only their sizes are compared
+	Archives bool // verify the archives as a client does; if false, only compare their sizes
 }
 
 // CheckResult is the result of [Registry.Check].
 type CheckResult struct {
-	Versions int       `json:"versions"` // that are listed
+	Versions int       `json:"versions"` // listed
 	Problems []Problem `json:"problems"` // in the order of [Registry.All]
 }
 
@@ -37,9 +37,9 @@ type Problem struct {
 	Detail  string `json:"detail"`  // one line
 }
 
-// Check reads the documents of each listed version, and reports those that differ from its record, files that are missing or
-// have another size, hashes that SHA256SUMS does not list, and signatures that the zero [verify.Policy] refuses. It changes
-// nothing. Problems cause no error.
+// Check reads the documents of each listed version, and reports those that differ from its record, files that are
+// missing or have another size, hashes that SHA256SUMS does not list, and signatures that the zero [verify.Policy]
+// refuses. It changes nothing. Problems cause no error.
 func (r *Registry) Check(ctx context.Context, o CheckOptions) (*CheckResult, error) {
 	result := &CheckResult{}
 	found := func(subject string, err error) {

@@ -23,14 +23,14 @@
 //	files/modules/NAMESPACE/NAME/SYSTEM/VERSION/package.tar.gz
 //	files/modules/NAMESPACE/NAME/name.json
 //
-// A directory DIR has SHA256SUMS, its signature and archives. The record of a version decides what the documents say;
-// clients do not read it. A removed version keeps its record and documents without an archive. URLs in documents are
-// relative to them, so the files may be below any path. Only terraform.json must be at the root of a host, with the media
-// type application/json. It is written once and then left alone. Where it cannot be, a "host" block in the configuration of
-// the CLI names the services.
+// DIR has SHA256SUMS, its signature and archives. The record of a version decides what the documents say; clients do
+// not read it. A removed version keeps its record and documents without an archive. URLs in documents are relative, so
+// the files may be below any path. Only terraform.json must be at the root of a host, with the media type
+// application/json. Where it cannot be, a "host" block in the configuration of the CLI names the services. It is
+// written once.
 //
-// Documents work with any media type. Terraform before 1.12 reads the location of a module only in a header. These
-// rules of nginx add the header and the media type:
+// Other documents work with any media type. Terraform before 1.12 reads the location of a module only in a header.
+// These rules of nginx add both:
 //
 //	location ~ ^(?:.*/)?v1/modules/([^/]+/[^/]+/[^/]+/[^/]+)/download$ {
 //	    add_header X-Terraform-Get ../../../../../../files/modules/$1/package.tar.gz;
@@ -40,13 +40,13 @@
 //	    default_type application/json;
 //	}
 //
-// If a package has its module in a directory, the archive is "tree.tar.gz", and a rule cannot name it. In a store without
-// locks, the archive of a module is in a directory with a random name, and a rule cannot name it either.
-// [github.com/tofureg/tofureg/serve/regserve.Handler] with StreamModules adds the header for all modules.
+// No rule can name the archive of a module in a directory of its package, "tree.tar.gz", or in a store without locks,
+// where archives are in directories with random names. [github.com/tofureg/tofureg/serve/regserve.Handler] with
+// StreamModules adds the header for all modules.
 //
 // # Concurrency
 //
-// Several processes may publish and remove versions at the same time, in all stores. Documents name only files that are
-// complete and verified, also after a process was killed. The next call for the version completes its work, and
-// [Registry.Sweep] deletes what it has left.
+// Several processes may publish and remove versions at the same time, in all stores. Documents name only complete and
+// verified files. If a call fails or its process is killed, the next call for the version completes the work, and
+// [Registry.Sweep] deletes what is left.
 package regdir

@@ -25,26 +25,25 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// PublishModule publishes a version of a module: the package at a location, such as "/src/network" or
-// "git::https://example.com/network.git?ref=v1.0.0" of [module.ParseLocation]. o must permit the location;
-// see [module.Options.AllowLocal] and [module.Options.Git]. The rules for packages are as of
-// [module.Download]; the archive has the same bytes each time.
+// PublishModule publishes the package at a location as a version of a module. The location is of
+// [module.ParseLocation], such as "/src/network" or "git::https://example.com/network.git?ref=v1.0.0". o must permit
+// it; see [module.Options.AllowLocal] and [module.Options.Git]. [module.Download] has the rules for packages. The
+// archive has the same bytes each time.
 //
-// Publishing the same content again changes nothing, and completes what a killed process began. If the version
-// is published with other content, the error wraps [ErrExists] and names both h1. In the report Dir is empty.
-// The error is a [*failure.Error].
+// Publishing the same content again changes nothing. If the version is published with other content, the error wraps
+// [ErrExists] and names both h1. In the report Dir is empty. The error is a [*failure.Error].
 func (r *Registry) PublishModule(ctx context.Context, m addrs.Module, v addrs.Version, loc *module.Location, o module.Options) (*module.Report, error) {
 	report, err := r.fetchModule(ctx, nil, m, v, module.Request{Location: loc}, o)
 	return report, failure.Wrap("publish", m.String()+" "+v.String(), err)
 }
 
-// CopyModules copies modules of the registry's host from src, with the versions that [module.Download] would
-// choose. Packages must have [module.Request.H1], if it is set; [LockedModules] returns such requests. Dir is
-// ignored. Modules that the copied ones call are copied if they are requested too.
+// CopyModules copies modules of the registry's host from src, in the versions that [module.Download] would choose.
+// Packages must have [module.Request.H1], if it is set, as by [LockedModules]. Modules that the copied ones call must
+// be requested too; a lock file has them. Dir is ignored, and empty in reports.
 //
-// A published version with the requested version and H1 is not fetched. If an upstream version has changed
-// since it was copied, the error wraps [ErrExists]. The results are in the order of requests; in a report Dir is
-// empty. A failed request does not stop the others. The error joins all errors.
+// A published version with the requested version and H1 is not fetched. If an upstream version has changed since it was
+// copied, the error wraps [ErrExists]. The results are in the order of requests. A failed request does not stop the
+// others. The error joins all errors.
 func (r *Registry) CopyModules(ctx context.Context, src module.Source, requests []module.Request, o module.Options) ([]module.Result, error) {
 	results, errs := make([]module.Result, len(requests)), make([]error, len(requests))
 	_ = stored.Each(context.WithoutCancel(ctx), cmp.Or(max(o.Parallel, 0), parallel), len(requests), func(_ context.Context, n int) error {
@@ -135,11 +134,10 @@ func (c *counter) Write(p []byte) (int, error) {
 	return c.Hash.Write(p)
 }
 
-// LockedModules returns requests for the modules of a host that a lock file has, with version and hash, and
-// the entries that [Registry.CopyModules] cannot copy: entries of other hosts, of git and of other locations, and
-// those with an expression in place of a source or constraint. A lock file also has what the locked modules
-// call. The host of sources without one is byDefault. A zero host is [addrs.DefaultHost]. A nil lock file has
-// none.
+// LockedModules returns requests for the modules of host in a lock file, with version and hash. The other entries are
+// those that [Registry.CopyModules] cannot copy: of other hosts, of git and other locations, and with an expression in
+// place of a source or constraint. Sources without a host have byDefault. A zero host is [addrs.DefaultHost]. A nil
+// lock file is empty.
 func LockedModules(lock *lockfile.File, host, byDefault svchost.Hostname) (requests []module.Request, others []lockfile.Entry) {
 	r := &Registry{Host: host}
 	seen := map[string]bool{}

@@ -32,20 +32,19 @@ type Release struct {
 	Provider addrs.Provider // required
 	Version  addrs.Version  // required
 
-	// Sums is the path of the SHA256SUMS document, such as
-	// "dist/terraform-provider-demo_1.0.0_SHA256SUMS". The binary signature has the same path with ".sig",
-	// and the archives are in the same directory. Required.
+	// Sums is the path of the SHA256SUMS document. The binary signature has the same path with ".sig"; the archives are
+	// in the same directory. Required.
 	Sums string
 
 	// Keys are the public keys, one of which must have made the signature. Required.
 	Keys []verify.Key
 
 	// Manifest is the path of terraform-registry-manifest.json, which states the plugin protocols. If empty, the
-	// registry states none. If SHA256SUMS lists the manifest, it must be this one.
+	// registry states none. If SHA256SUMS lists a manifest, it must be this one.
 	Manifest string
 
-	// AllowMissing ignores archives in SHA256SUMS whose files are missing. Another call with the same SHA256SUMS adds
-	// them.
+	// AllowMissing ignores archives whose files are missing. Another call with the same SHA256SUMS, also a concurrent
+	// one, adds them.
 	AllowMissing bool
 }
 
@@ -65,11 +64,10 @@ const digestLen = 32
 const maxManifest = 64 << 10
 
 // PublishProvider publishes a version of a provider from the files that goreleaser makes. The zero [verify.Policy] must
-// accept each archive in SHA256SUMS; other lines are ignored. Nothing is visible before.
+// accept each archive in SHA256SUMS before anything is visible; other lines are ignored.
 //
-// Publishing the same again changes nothing, and completes what a killed process or an ended ctx has begun. If the version is published with
-// other content, the error wraps [ErrExists]. Concurrent calls for a version with the same SHA256SUMS add their
-// platforms. The result is sorted by platform. The error is a [*failure.Error].
+// Publishing the same again changes nothing. If the version is published with other content, the error wraps
+// [ErrExists]. The result is sorted by platform. The error is a [*failure.Error].
 func (r *Registry) PublishProvider(ctx context.Context, rel Release) (_ []Published, err error) {
 	defer func() { err = failure.Wrap("publish", rel.Provider.String()+" "+rel.Version.String(), err) }()
 	i, err := r.providerItem(rel.Provider, rel.Version)

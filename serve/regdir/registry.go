@@ -23,13 +23,12 @@ import (
 	"github.com/tofureg/tofureg/storage"
 )
 
-// Registry is a registry in a [storage.Store], and a [provider.Source] and a [module.Source]. Set the
-// fields before the first call. After it a Registry is safe for concurrent use.
+// Registry is a registry in a [storage.Store]. Set the fields before use. A Registry is safe for concurrent use.
 type Registry struct {
 	Store storage.Store // contains the files; required
 
-	// Host is the host of all addresses. If zero, [addrs.DefaultHost] is used. A store has the providers
-	// and modules of one host. The host of modules needs a dot, so localhost has providers only.
+	// Host is the host of all addresses in Store. If zero, [addrs.DefaultHost] is used. Modules need a host with a dot,
+	// so localhost has only providers.
 	Host svchost.Hostname
 
 	TempDir string // for temporary files; if empty, [os.TempDir]

@@ -18,16 +18,15 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Found is a release in a directory of goreleaser.
+// Found is a release that [Registry.Releases] has found.
 type Found struct {
 	Release          // without Keys
-	Missing []string // files that the release needs and the directory lacks, sorted
+	Missing []string // missing files, sorted: the signature, and listed archives and manifest
 }
 
 // Releases finds the releases of a namespace in a directory such as dist of goreleaser: each document
-// terraform-provider-TYPE_VERSION_SHA256SUMS, with the manifest that it lists. Missing has what must be there besides: the
-// signature, the manifest, and the archives. The result is sorted by provider and version. The caller sets Keys, and
-// AllowMissing to publish a part.
+// terraform-provider-TYPE_VERSION_SHA256SUMS, with the manifest that it lists. They are sorted by provider and version.
+// The caller sets Keys, and AllowMissing to publish a part.
 func (r *Registry) Releases(ctx context.Context, dir, namespace string) ([]Found, error) {
 	found, err := r.releases(ctx, dir, namespace)
 	return found, failure.Wrap("find releases in", dir, err)

@@ -51,7 +51,7 @@ func (r *Registry) published(ctx context.Context, i item, on addrs.Platform) (*r
 	return nil, packed{}, &fs.PathError{Op: "open", Path: i.record(), Err: fs.ErrNotExist}
 }
 
-// ProviderPackage implements [provider.Lister]. The URLs are those at the host of the registry.
+// ProviderPackage implements [provider.Lister], with URLs at the host of the registry.
 func (r *Registry) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (_ *provider.Package, err error) {
 	asked := item{provider: p, version: v}.pkg(platform)
 	defer func() { err = failure.Wrap("find", asked.String(), err) }()
@@ -145,7 +145,6 @@ func (r *Registry) ModuleVersions(ctx context.Context, m addrs.Module) (_ *modul
 }
 
 // ModuleLocation implements [module.Lister]. The location is at the host of the registry, and has a checksum.
-// OpenModule opens it.
 func (r *Registry) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (_ *module.Location, err error) {
 	defer func() { err = failure.Wrap("find", m.String()+" "+v.String(), err) }()
 	i, err := r.moduleItem(m, v)

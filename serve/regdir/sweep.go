@@ -13,11 +13,8 @@ import (
 	"github.com/tofureg/tofureg/storage"
 )
 
-// RemoveProvider removes a version of a provider. It ignores a version that is not published; the zero
-// version is an error. If it fails, another call completes the removal.
-//
-// Other processes may publish the version at the same time: it is then removed or published. In a store without locks,
-// its files stay until [Registry.Sweep].
+// RemoveProvider removes a version of a provider. It ignores a version that is not published; the zero version is an
+// error. In a store without locks, the files stay until [Registry.Sweep].
 func (r *Registry) RemoveProvider(ctx context.Context, p addrs.Provider, v addrs.Version) error {
 	i, err := r.providerItem(p, v)
 	if err == nil {
@@ -72,11 +69,11 @@ type SweepResult struct {
 	Bytes int64 `json:"bytes"` // their total size
 }
 
-// Sweep deletes files that no record names any more: what removals leave in a store without locks, and the uploads of
+// Sweep deletes files that no record names any more: files of removed versions in a store without locks, and uploads of
 // processes that have died. If it cannot sweep a version, it continues with the others; the error joins all errors.
 //
-// Other processes may publish at the same time. One that is publishing a version then uploads it again, and a client that
-// has read a document before may have to read it again; to call Sweep once a day is enough.
+// Once a day is enough: processes that are publishing a version then upload it again, and clients that have read a
+// document may have to read it again.
 func (r *Registry) Sweep(ctx context.Context) (result SweepResult, err error) {
 	for _, kind := range []string{providers, modules} {
 		items, failed := r.items(ctx, "files", kind)
