@@ -25,50 +25,45 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Cache is a [provider.Source] that stores the archives of another in a mirror. Set the fields before
-// the first call. After it a Cache must not be copied and is safe for concurrent use. Several
-// processes may use the same Mirror.
+// Cache is a [provider.Source] that stores the archives of another in a mirror. Set the fields before use. A Cache is
+// safe for concurrent use and must not be copied.
 //
-// Cache adds each downloaded archive that Policy accepts to Mirror, like [mirrordir.Mirror.Add]. Later it
-// returns the archive without a request to Source, if Policy accepts the record. Nothing is evicted; see
-// [mirrordir.Mirror.Remove].
+// Cache adds each downloaded archive that Policy accepts to Mirror, like [mirrordir.Mirror.Add]. Later it needs no
+// request to Source, if Policy accepts the record. Nothing is evicted; see [mirrordir.Mirror.Remove].
 //
-// Each call asks Source for versions and platforms. If Source is at fault (see [provider.IsFault]) or does
-// not answer within Wait, the cached ones are listed. After a fault that took over a second, Source is not
-// asked for lists of cached providers of the host for 30 seconds. To always list cached versions, combine
-// Cache and Mirror in a [provider.Multi].
+// Versions and platforms are listed from Source or, if it is at fault ([provider.IsFault]) or slower than Wait, from
+// Mirror. After a fault of over a second, Source is not asked for lists of cached providers of the host for 30 seconds.
+// A [provider.Multi] of Cache and Mirror always lists cached versions.
 //
-// Concurrent calls share one download, which ends early if all close it. Archives are forwarded while they
-// arrive, the last byte after verification, also if Mirror fails. At most 16 × Parallel archives are added to Mirror at the
-// same time, each within 15 minutes; others are not added.
+// Concurrent calls share one download, which ends early if all close it. Archives are forwarded while they arrive, the
+// last byte after verification, also if Mirror fails. At most 16 × Parallel archives are added to Mirror at the same
+// time, each within 15 minutes; others are not added.
 type Cache struct {
 	Source provider.Source // has the packages; required
 
 	Mirror *mirrordir.Mirror // stores the archives; required
 
-	// Patterns limits the providers, cached or not. Others are [provider.ErrExcluded].
-	provider.Patterns
+	provider.Patterns // of providers, cached or not; others are [provider.ErrExcluded]
 
-	// Policy returns the policy for a provider. For a mirror as Source, set AllowUnsigned in it.
-	Policy provider.Policies
+	Policy provider.Policies // for a mirror as Source, set AllowUnsigned
 
-	// Cooldown, if not nil, holds back versions, whether they are cached or not: they are not listed, and have
-	// no document of their own. Its Source is ignored. Mirror states no dates, so without a [cooldown.Ledger] all
-	// its versions are held back while Source is at fault. A CLI fails if a version of its lock file is not listed:
-	// set [cooldown.Providers.Permit]. Archives are served to clients that know their URL.
+	// Cooldown, if not nil, holds back versions, cached or not: they are not listed, and have no document. Archives are
+	// still served to clients that know their URL. Its Source is ignored. Mirror states no dates, so without a
+	// [cooldown.Ledger] all its versions are held back while Source is at fault. A CLI fails if a version of its lock file
+	// is not listed: set [cooldown.Providers.Permit].
 	Cooldown *cooldown.Providers
 
 	Platforms []addrs.Platform // requested if Source lists none; if empty, common ones
 
-	// Wait bounds the wait for a list from Source if Mirror has one, and for adding an archive to Mirror when it is
-	// closed. If zero, it is 5 seconds (the CLI waits 10); if negative, there is no limit.
+	// Wait bounds the wait for a list from Source if Mirror has one, and the wait of Close (see [Cache.Open]). If zero, it
+	// is 5 seconds (the CLI waits 10); if negative, there is no limit.
 	Wait time.Duration
 
-	// Parallel is the maximum number of concurrent downloads for providers of one host, and separately of
-	// other requests to Source; for all hosts together, 16 × Parallel. If zero or less, 16 is used.
+	// Parallel is the maximum of concurrent downloads for providers of one host, and separately of other requests to
+	// Source; for all hosts 16 × Parallel. If zero or less, 16 is used.
 	Parallel int
 
-	Logger *slog.Logger // if not nil, logs faults of Source and failures of Mirror as Warn, and each added archive as Info
+	Logger *slog.Logger // if not nil, logs faults of Source and Mirror as Warn, added archives as Info
 
 	once      sync.Once
 	upstream  *upstream           // Source
@@ -150,7 +145,7 @@ func (c *Cache) cooled(ctx context.Context, p addrs.Provider) func(*provider.Ver
 	}
 }
 
-// ProviderVersions returns the versions that Source lists, or the cached ones, as [Cache] says.
+// ProviderVersions lists versions as [Cache] says.
 func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	if err := c.check(p); err != nil {
 		return nil, err
@@ -179,7 +174,7 @@ func (c *Cache) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.V
 
 var errNoPackage = errors.New("the package is missing")
 
-// Evidence returns the recorded evidence of a cached package, or the evidence of Source.
+// Evidence returns the recorded evidence of a cached package, otherwise the evidence of Source.
 func (c *Cache) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	if pkg == nil {
 		return verify.Evidence{}, failure.Wrap("fetch the evidence of", pkg.String(), errNoPackage)
@@ -194,13 +189,12 @@ func (c *Cache) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evi
 	return c.upstream.Evidence(ctx, pkg)
 }
 
-// IsLocal implements [provider.Verified]: archives are files in a local Mirror, or temporary ones.
+// IsLocal returns true: archives are files in a local Mirror, or temporary ones.
 func (c *Cache) IsLocal() bool { return true }
 
-// Open opens the cached archive, or starts or joins its download. If Policy refuses the archive, Open
-// fails, or reading before the last byte. Reading a download also fails after five minutes without a read. Close
-// waits until a completely read archive is in Mirror. If Source does not state the size, Open waits for
-// the whole archive.
+// Open opens the cached archive, or starts or joins its download. If Policy refuses the archive, Open or reading the
+// last byte fails. Reading a download also fails after five minutes without a read. Close waits, for at most Wait,
+// until a completely read archive is in Mirror. If Source does not state the size, Open waits for the whole archive.
 func (c *Cache) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	switch {
 	case pkg == nil:
@@ -478,8 +472,8 @@ func (c *Cache) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.V
 	return listedBy(c.ProviderVersions(ctx, p))
 }
 
-// ListedArchives implements [provider.Catalogue] with the archives of Source or, if it is at fault, the cached archives.
-// It states the recorded hashes of cached archives, and of others the hashes that Policy permits.
+// ListedArchives implements [provider.Catalogue] as [Cache] says. It states the recorded hashes of cached archives, and
+// of others the hashes that Policy permits.
 func (c *Cache) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
 	if err := c.check(p); err != nil {
 		return nil, err

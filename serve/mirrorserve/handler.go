@@ -19,65 +19,59 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Handler is an [http.Handler] for the network mirror protocol. Set the fields before the first
-// request. After it a Handler must not be copied.
+// Handler is an [http.Handler] for the network mirror protocol. Set the fields before use. A Handler must not be copied.
 //
-// It answers GET and HEAD for HOST/NAMESPACE/TYPE/index.json, VERSION.json and archives by their canonical
-// names, with strong entity tags and single ranges. URLs in documents are relative. The status is 404 if
-// the source does not have a package, and 502 after another failure or a refusal by Policy, with a JSON
-// object whose "errors" omit the URL of the source.
+// It answers GET and HEAD for HOST/NAMESPACE/TYPE/index.json, VERSION.json and archives by their canonical names, with
+// strong entity tags and single ranges. URLs in documents are relative. The status is 404 if Source lacks a package,
+// 502 after another failure or a refusal by Policy. The JSON property "errors" says why, without the URL of the source.
 //
-// If Source is [provider.Verified], as a [github.com/tofureg/tofureg/serve/mirrordir.Mirror] and a [Cache] are, its packages are served
-// without Policy, also hashes of other programs. Archives in an object store must have the stated hashes, in a local
-// directory the recorded size. If Source is a [Cache], its Policy, its Parallel, its Platforms and the TempDir of its Mirror
-// count. [provider.As] finds what a source can do behind wrappers; packages and archives then come from the wrapper, and an
-// archive that is no [io.Seeker] then has no ranges. A struct that embeds a Mirror or a Cache is like any other source.
+// If Source is [provider.Verified], such as a [github.com/tofureg/tofureg/serve/mirrordir.Mirror] or a [Cache], perhaps
+// behind wrappers ([provider.As]), its packages are served without Policy, also hashes of other programs. Archives in
+// an object store must have the stated hashes, in a local directory the recorded size. Of a [Cache], the Policy,
+// Parallel and Platforms count, and the TempDir of its Mirror.
 //
 // From any other source, documents have the hashes that Policy permits, regardless of Accept, or the hashes of a
-// [provider.Catalogue]. Archives are verified while they are forwarded. The last byte is sent only if Policy accepts
-// the archive; otherwise the connection is aborted. Ranges are sent after verification. Concurrent requests share one
-// download into a temporary file, of which there are at most 16 × Parallel. Nothing is cached.
+// [provider.Catalogue]. Archives are verified while they are forwarded: if Policy refuses one, the connection is
+// aborted before the last byte. Ranges are sent after verification. Concurrent requests share one download into a
+// temporary file, of which there are at most 16 × Parallel. Nothing is cached.
 //
-// A client that reads nothing for a minute is disconnected. WriteTimeout of [http.Server] has no effect
-// on archives and documents.
+// A client that reads nothing for a minute is disconnected. WriteTimeout of [http.Server] has no effect on archives and
+// documents.
 type Handler struct {
 	Source provider.Source // has the packages; required
 
 	Policy provider.Policies // as in [Cache]
 
-	Platforms []addrs.Platform // requested if Source lists none and is no [provider.Catalogue]; if empty, common ones
+	Platforms []addrs.Platform // as in [Cache], unless Source is a [provider.Catalogue]
 
-	// Parallel is as in [Cache].
-	//
-	// A client gets at most 4 × Parallel archives and as many documents at once, all clients 16 ×
-	// Parallel. Further requests get status 503 after five seconds. Archives in a local mirror have no
-	// such limit. Lists of versions are requested Parallel/4 at a time for each host.
+	// Parallel is as in [Cache]; for lists of versions it is Parallel/4. A client gets at most 4 × Parallel archives and as
+	// many documents at once, all clients 16 × Parallel. Further requests get status 503 after five seconds. Archives in a
+	// local mirror have no such limit.
 	Parallel int
 
-	// Client, if not nil, returns what identifies the client of a request; behind a reverse proxy, from the header that
-	// the proxy sets. If nil, it is the IP address of the connection, or the first 64 bits of an IPv6 address.
+	// Client, if not nil, returns what identifies the client of a request, such as a header that a reverse proxy sets. If
+	// nil, it is the IP address of the connection, or the first 64 bits of an IPv6 address.
 	Client func(r *http.Request) string
 
-	// Archive, if not nil, returns the URL to which a request for the archive of pkg is redirected,
-	// such as a copy in a bucket. If it returns "", the Handler sends the archive. If Source is a
-	// mirror or a [Cache], [github.com/tofureg/tofureg/serve/mirrordir.Mirror.ArchiveLink] is such a function. Clients verify the stated
-	// hashes; Policy does not judge the copy. HEAD is not redirected.
+	// Archive, if not nil, returns the URL to which a GET request for the archive of pkg is redirected, or "" if the
+	// Handler sends the archive. For a mirror or a [Cache], [github.com/tofureg/tofureg/serve/mirrordir.Mirror.ArchiveLink]
+	// is such a function. Clients verify the stated hashes; Policy does not judge the copy.
 	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
 
-	// Authorize, if not nil, is called for each request without a signed URL. After an error the status is
-	// 401. Clients send no token for archives, so documents list signed URLs, which work for any client
-	// for up to two hours. Requests share the answers of Source: it must answer all clients alike.
+	// Authorize, if not nil, is called for each request without a signed URL. After an error the status is 401. Clients
+	// send no token for archives, so documents list signed URLs, which work for any client for up to two hours. Requests
+	// share the answers of Source: it must answer all clients alike.
 	Authorize func(r *http.Request) error
 
-	// Secret signs URLs. It is the same for all replicas. A [github.com/tofureg/tofureg/serve/regserve.Handler] may
-	// have the same, but another handler of this type only if it is for the same clients. If empty, it is random:
-	// signed URLs end with the process.
+	// Secret signs URLs, the same for all replicas. A [github.com/tofureg/tofureg/serve/regserve.Handler] may have the
+	// same, another handler of this type only if it has the same clients. If empty, it is random: signed URLs end with the
+	// process.
 	Secret []byte
 
 	TempDir string // for temporary files; if empty, [os.TempDir]
 
-	// Logger, if not nil, logs failures of Source as Warn, and missing packages as Debug. It also logs once, as
-	// Warn, that Secret or Client is missing.
+	// Logger, if not nil, logs failures of Source as Warn, missing packages as Debug, and once, as Warn, that Secret or
+	// Client is missing.
 	Logger *slog.Logger
 
 	Access func(context.Context, access.Entry) // if not nil, is called after each answer, by the goroutine of the request
