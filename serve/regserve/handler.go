@@ -21,79 +21,68 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// A Handler is an [http.Handler] that serves discovery, providers and modules at the root of a
-// host. Clients require https. Set the fields before the first request; after it a Handler
-// must not be copied.
+// A Handler is an [http.Handler] that serves discovery, providers and modules at the root of a host. Clients require
+// https. Set the fields before use. A Handler must not be copied. Slow clients and WriteTimeout are
+// treated as by [github.com/tofureg/tofureg/serve/mirrorserve.Handler].
 //
-// It answers GET and HEAD. Status 404 means that the source lacks the item, 502 that it failed, 503 that
-// the client has too many requests. The body has the property "errors", without URLs of the source.
+// It answers GET and HEAD. Status 404 means that the source lacks the item, 502 that it failed, 503 that the client has
+// too many requests. The JSON property "errors" says why, without URLs of the source.
 //
-// What a document says about a package or a module is used for a minute, for the files that it names.
-// Without Authorize all clients share these answers, also for documents. With Authorize each document
-// is asked for with the context of its request, and only the URLs that it lists lead to its answer.
-//
-// A client that reads nothing for a minute is disconnected. WriteTimeout of [http.Server] has no
-// effect on archives and documents.
+// An answer of a source about a package or module is used for a minute, for the files that the document names. Without
+// Authorize all clients share it, also for documents. With Authorize each document is asked for with the context of its
+// request, and only the URLs that it lists lead to its answer.
 type Handler struct {
-	// Providers and Modules are the sources. If one is nil, the Handler serves none of its kind.
+	// A nil source serves none of its kind.
 	Providers provider.Source
 	Modules   module.Source
 
-	// Host replaces the server's own name in addresses passed to Providers and Modules. If zero,
-	// [addrs.DefaultHost] is used. It must not be this server if the sources are clients of it. Modules need a
-	// host with a dot.
+	// Host replaces the server's own name in addresses for the sources. If zero, [addrs.DefaultHost] is used. It must not
+	// be this server if the sources are clients of it. Modules need a host with a dot.
 	Host svchost.Hostname
 
-	// BaseURL is the URL under which clients reach the Handler. If empty, it is https:// and the
-	// Host header of the request. A reverse proxy that serves the Handler below a path must remove
-	// the path, and forward requests for /.well-known/terraform.json at the root of the host.
+	// BaseURL is the URL under which clients reach the Handler. If empty, it is https:// and the Host header of the
+	// request. A reverse proxy that serves the Handler below a path must remove the path, and forward requests for
+	// /.well-known/terraform.json at the root of the host.
 	BaseURL string
 
-	// Services are further services of the host, such as login.v1, with values as in [disco.NewServices]. A
-	// client must be able to use each of them. If one is invalid, or one of the Handler's own, the status of
-	// discovery is 500, and Logger logs why.
+	// Services are further services of the host, such as login.v1, with values as in [disco.NewServices]. If one is invalid
+	// for clients, or one of the Handler's own, discovery has status 500, and Logger logs why.
 	Services map[disco.Service]any
 
-	// Archive returns the URL to which a request for the archive of pkg is redirected: pkg.URL or a copy.
-	// If it is nil or returns "", the Handler streams the archive, and breaks off before the end if it
-	// lacks the stated hash. HEAD is not redirected.
+	// Archive returns the URL to which a GET request for the archive of pkg is redirected: pkg.URL or a copy. If it is nil
+	// or returns "", the Handler streams the archive, and breaks off before the end if it lacks the stated hash.
 	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
 
-	// SourceURLs makes documents name the URLs of the archive, of SHA256SUMS and of the signature that
-	// the source states, if all three are https. Clients then fetch them without the Handler: neither
-	// Archive nor Authorize nor Limits concerns them, and clients send no token to them. Set it only if
-	// everybody who may ask the Handler for a document may know these URLs, and can request them.
+	// SourceURLs makes documents name the URLs of the archive, of SHA256SUMS and of the signature that the source states,
+	// if all are https. Clients fetch them without the Handler and without a token: neither Archive nor Authorize nor
+	// Limits concerns them. Set it only if all clients of the Handler may know these URLs, and can request them.
 	SourceURLs bool
 
-	// StreamModules makes the Handler serve module packages that are archives at a URL. If false,
-	// clients get their location. Packages that require the token of the source are always served.
+	// StreamModules makes the Handler serve module packages that are archives at a URL. If false, clients get their
+	// location. Packages that require the token of the source are always served.
 	StreamModules bool
 
-	// ModuleOptions make the Handler, with StreamModules, fetch packages of kinds for which they have Git or a Fetcher, and
-	// serve them as archives. Without a Cache, each request fetches. The source chooses from where, unless Git.VetoHost or
-	// Approve refuses. If nil, clients get the location.
+	// ModuleOptions, with StreamModules, makes the Handler also fetch packages of kinds for which it has Git or a Fetcher,
+	// and serve them as archives. Without a Cache, each request fetches. The source chooses from where, unless Git.VetoHost
+	// or Approve refuses. If nil, clients get the location.
 	ModuleOptions *module.Options
 
-	// Authorize, if not nil, is called for each request except discovery and signed URLs. After an error
-	// the status is 401. Clients send no token for SHA256SUMS, signatures and archives, also of modules:
-	// these URLs are signed, and work for any client for up to two hours.
+	// Authorize, if not nil, is called for each request except discovery and signed URLs. After an error the status is 401.
+	// Clients send no token for SHA256SUMS, signatures and archives, also of modules: their URLs are signed, and work for
+	// any client for up to two hours.
 	Authorize func(r *http.Request) error
 
-	// Secret is as in [github.com/tofureg/tofureg/serve/mirrorserve.Handler].
-	Secret []byte
+	Secret []byte // as in [github.com/tofureg/tofureg/serve/mirrorserve.Handler]
 
-	// Parallel limits concurrent answers: a client gets 4 × Parallel archives and as many documents, all
-	// clients 16 × Parallel. If zero or less, 16 is used.
+	// Parallel limits concurrent answers: a client gets 4 × Parallel archives and as many documents, all clients 16 ×
+	// Parallel. If zero or less, 16 is used.
 	Parallel int
 
-	// Client is as in mirrorserve.Handler, and necessary behind a reverse proxy.
-	Client func(r *http.Request) string
+	Client func(r *http.Request) string // as in mirrorserve.Handler; necessary behind a reverse proxy
 
-	// Limits.Package is the maximum size of a streamed archive in bytes.
-	Limits checksum.Limits
+	Limits checksum.Limits // Package is the maximum size of a streamed archive in bytes
 
-	// TempDir is for archives of range requests, and for packages of ModuleOptions. If empty, [os.TempDir] is used.
-	TempDir string
+	TempDir string // for archives of range requests, and packages of ModuleOptions; if empty, [os.TempDir]
 
 	// Logger and Access are as in mirrorserve.Handler.
 	Logger *slog.Logger
