@@ -14,8 +14,8 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// An Entry describes the answer to one request. There is none for a request that Authorize refused, or whose
-// path names nothing that a server could have.
+// An Entry describes the answer to one request. There is none for a request that Authorize refused, or whose path no
+// server can have.
 type Entry struct {
 	Kind Kind // what was requested
 
@@ -27,10 +27,10 @@ type Entry struct {
 	Status   int           // of HTTP; 0 if none was sent
 	Bytes    int64         // of the body
 	Duration time.Duration // from arrival to the end of the answer
-	Aborted  bool          // the connection ended early, after Status
+	Aborted  bool          // the connection ended after Status
 
-	// Cache is Hit if the answer needed no request to the source, Miss if it needed one, and empty if there is
-	// nothing between the server and its files. It may be empty if a document has failed.
+	// Cache is Hit if the answer needed no request to the source, Miss if it needed one, and empty if the server has only
+	// its files, or perhaps if a document has failed.
 	Cache Result
 }
 
