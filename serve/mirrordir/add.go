@@ -77,8 +77,8 @@ func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o A
 }
 
 // AddLocked adds each provider in lock in its locked version, as [Mirror.Add] does. Without platforms it fails. It
-// accepts only archives with a locked hash, so no policy may set Accept: [verify.ErrPolicy]. For a package without a
-// locked hash, the error wraps [verify.ErrNotAccepted] and a [*lockfile.NotLockedError].
+// accepts only archives with a locked hash; for others the error wraps [verify.ErrNotAccepted] and a
+// [*lockfile.NotLockedError]. If a policy sets Accept, it wraps [verify.ErrPolicy].
 func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockfile.File, platforms []addrs.Platform, o AddOptions) ([]Added, error) {
 	if len(platforms) == 0 {
 		return nil, errors.New("mirror locked providers: the platforms are missing")

@@ -30,8 +30,8 @@ import (
 type CheckOptions struct {
 	Parallel int // concurrent archives; if 0 or less, the number of processors
 
-	// Policy, if not nil, judges recorded evidence in Check; otherwise only invalid evidence is refused. Archives
-	// without a record are not judged. Reindex uses its Limits only.
+	// Policy, if not nil, judges recorded evidence in Check; otherwise only invalid evidence is refused. Reindex uses
+	// its Limits only.
 	Policy provider.Policies
 
 	// Progress, if not nil, is called for each archive read. Calls never overlap.

@@ -17,21 +17,21 @@
 //	HOST/NAMESPACE/TYPE/record_terraform-provider-TYPE_VERSION_OS_ARCH.json
 //	HOST/NAMESPACE/TYPE/VERSION/OS_ARCH/
 //
-// The index lists versions, and the document of a version lists platforms, hashes and URLs; see
+// The index lists versions, and the document of a version platforms, hashes and URLs; see
 // https://opentofu.org/docs/internals/provider-network-mirror-protocol/. The last line is an unpacked package. HOST is
 // in Unicode, as the CLI writes it, but network clients ask for ASCII: if they differ, serve the mirror with package
 // [github.com/tofureg/tofureg/serve/mirrorserve].
 //
-// [Mirror.Add] writes a record for each archive: its hashes and the evidence of the source. With it the zero
-// [verify.Policy] accepts a signed package also from the mirror. Archives of other programs have no record: they stay
-// listed as they are, without evidence; see [Mirror.Reindex].
+// [Mirror.Add] records the hashes of each archive and the evidence of the source, so the zero [verify.Policy] accepts a
+// signed package also from the mirror. Archives of other programs stay listed as they are, without record and evidence;
+// see [Mirror.Reindex].
 //
 // # Concurrency
 //
 // Several processes may change a mirror while clients read it. Documents list only complete files, also after a crash.
 //
-// In a directory, writers hold locks, and a removed or replaced package is gone at once. In a store that is no
-// [storage.Locker], like a bucket, each upload has a name of its own, with _NONCE before ".zip" and ".json"; removed
+// In a directory, writers hold locks, and a removed or replaced package is gone at once. In a store without locks
+// ([storage.Locker]), like a bucket, each upload has a name of its own, with _NONCE before ".zip" and ".json"; removed
 // and replaced files stay until [Mirror.Sweep]. A copy of a bucket in a directory is a mirror.
 //
 // [filesystem mirror]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#registry-and-mirror

@@ -31,7 +31,8 @@ import (
 type Mirror struct {
 	Store storage.Store // contains the files; required
 
-	TempDir string // for temporary copies if Store is no [storage.Stager]; if empty, [os.TempDir]
+	// TempDir is for temporary copies if Store is not a [storage.Stager]. If empty, [os.TempDir] is used.
+	TempDir string
 
 	nonce func() string // for tests; otherwise rand.Text
 }

@@ -96,7 +96,7 @@ type SweepResult struct {
 // Sweep deletes files that no document lists any more: removed and replaced files in a store without locks, and uploads
 // of processes that have died. Files of other programs stay unless they were listed and removed.
 //
-// Once a day is enough: processes that are adding a package then upload it again, and clients that have read a document
+// Once a day is enough: a process that is adding a package then uploads it again, and a client that has read a document
 // may have to read it again.
 func (m *Mirror) Sweep(ctx context.Context) (SweepResult, error) {
 	var result SweepResult
