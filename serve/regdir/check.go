@@ -37,9 +37,9 @@ type Problem struct {
 	Detail  string `json:"detail"`  // one line
 }
 
-// Check reads the documents of each listed version, and reports those that differ from its record, files that are
-// missing or have another size, hashes that SHA256SUMS does not list, and signatures that the zero [verify.Policy]
-// refuses. It changes nothing. Problems cause no error.
+// Check reports documents of listed versions that differ from the record, files that are missing or have another size,
+// hashes that SHA256SUMS does not list, and signatures that the zero [verify.Policy] refuses. It changes nothing.
+// Problems cause no error.
 func (r *Registry) Check(ctx context.Context, o CheckOptions) (*CheckResult, error) {
 	result := &CheckResult{}
 	found := func(subject string, err error) {

@@ -25,12 +25,11 @@
 //
 // DIR has SHA256SUMS, its signature and archives. The record of a version decides what the documents say; clients do
 // not read it. A removed version keeps its record and documents without an archive. URLs in documents are relative, so
-// the files may be below any path. Only terraform.json must be at the root of a host, with the media type
-// application/json. Where it cannot be, a "host" block in the configuration of the CLI names the services. It is
-// written once.
+// the files may be below any path. Only terraform.json, which is written once, must be at the root of a host, with the
+// media type application/json. Where it cannot be, a "host" block in the configuration of the CLI names the services.
 //
 // Other documents work with any media type. Terraform before 1.12 reads the location of a module only in a header.
-// These rules of nginx add both:
+// These nginx rules add the header and the media type:
 //
 //	location ~ ^(?:.*/)?v1/modules/([^/]+/[^/]+/[^/]+/[^/]+)/download$ {
 //	    add_header X-Terraform-Get ../../../../../../files/modules/$1/package.tar.gz;

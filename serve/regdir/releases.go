@@ -25,8 +25,8 @@ type Found struct {
 }
 
 // Releases finds the releases of a namespace in a directory such as dist of goreleaser: each document
-// terraform-provider-TYPE_VERSION_SHA256SUMS, with the manifest that it lists. They are sorted by provider and version.
-// The caller sets Keys, and AllowMissing to publish a part.
+// terraform-provider-TYPE_VERSION_SHA256SUMS, with its manifest. They are sorted by provider and version. The caller
+// sets Keys, and AllowMissing to publish a part.
 func (r *Registry) Releases(ctx context.Context, dir, namespace string) ([]Found, error) {
 	found, err := r.releases(ctx, dir, namespace)
 	return found, failure.Wrap("find releases in", dir, err)

@@ -70,9 +70,9 @@ type SweepResult struct {
 }
 
 // Sweep deletes files that no record names any more: files of removed versions in a store without locks, and uploads of
-// processes that have died. If it cannot sweep a version, it continues with the others; the error joins all errors.
+// processes that have died. It continues after a version that it cannot sweep; the error joins all errors.
 //
-// Once a day is enough: processes that are publishing a version then upload it again, and clients that have read a
+// Once a day is enough: a process that is publishing a version then uploads it again, and a client that has read a
 // document may have to read it again.
 func (r *Registry) Sweep(ctx context.Context) (result SweepResult, err error) {
 	for _, kind := range []string{providers, modules} {
