@@ -28,12 +28,12 @@ import (
 // Cache is a [provider.Source] that stores the archives of another in a mirror. Set the fields before use. A Cache is
 // safe for concurrent use and must not be copied.
 //
-// Cache adds each downloaded archive that Policy accepts to Mirror, like [mirrordir.Mirror.Add]. Later it needs no
-// request to Source, if Policy accepts the record. Nothing is evicted; see [mirrordir.Mirror.Remove].
+// Cache adds each downloaded archive that Policy accepts to Mirror, like [mirrordir.Mirror.Add]. Later, if Policy
+// accepts the record, the archive needs no request to Source. Nothing is evicted; see [mirrordir.Mirror.Remove].
 //
-// Versions and platforms are listed from Source or, if it is at fault ([provider.IsFault]) or slower than Wait, from
-// Mirror. After a fault of over a second, Source is not asked for lists of cached providers of the host for 30 seconds.
-// A [provider.Multi] of Cache and Mirror always lists cached versions.
+// Each list of versions or platforms is from Source or, if it is at fault ([provider.IsFault]) or slower than Wait,
+// from Mirror. After a fault of over a second, Source is not asked for lists of cached providers of the host for 30
+// seconds. A [provider.Multi] of Cache and Mirror always lists cached versions.
 //
 // Concurrent calls share one download, which ends early if all close it. Archives are forwarded while they arrive, the
 // last byte after verification, also if Mirror fails. At most 16 × Parallel archives are added to Mirror at the same
