@@ -20,8 +20,8 @@
 //	/v1/modules/NAMESPACE/NAME/SYSTEM/VERSION/download
 //	/v1/modules/NAMESPACE/NAME/SYSTEM/VERSION/package
 //
-// Names have their canonical spelling, without escapes; other paths are not found. The path package exists for modules
-// that the Handler serves itself; see [Handler.StreamModules].
+// Names have their canonical spelling, without escapes; other paths are not found. For the path package see
+// [Handler.StreamModules].
 //
 // See https://opentofu.org/docs/internals/remote-service-discovery/,
 // https://opentofu.org/docs/internals/provider-registry-protocol/ and

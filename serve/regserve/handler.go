@@ -41,8 +41,8 @@ type Handler struct {
 	Host svchost.Hostname
 
 	// BaseURL is the URL under which clients reach the Handler. If empty, it is https:// and the Host header of the
-	// request. A reverse proxy that serves the Handler below a path must remove the path, and forward requests for
-	// /.well-known/terraform.json at the root of the host.
+	// request. A reverse proxy that serves the Handler below a path must remove the path, and forward
+	// /.well-known/terraform.json from the root of the host.
 	BaseURL string
 
 	// Services are further services of the host, such as login.v1, with values as in [disco.NewServices]. If one is invalid
