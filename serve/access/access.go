@@ -27,7 +27,7 @@ type Entry struct {
 	Status   int           // of HTTP; 0 if none was sent
 	Bytes    int64         // of the body
 	Duration time.Duration // from arrival to the end of the answer
-	Aborted  bool          // the connection ended after Status
+	Aborted  bool          // the connection ended early, after Status
 
 	// Cache is Hit if the answer needed no request to the source, Miss if it needed one, and empty if the server has only
 	// its files, or perhaps if a document has failed.

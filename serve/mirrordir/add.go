@@ -39,7 +39,7 @@ func (w Want) String() string { return w.Provider.String() + " " + w.Version.Str
 type AddOptions struct {
 	Policy provider.Policies // of each provider
 
-	Parallel int // concurrent downloads; if 0 or less, 8
+	Parallel int // maximum of concurrent downloads; if 0 or less, 8
 
 	// Progress, if not nil, gets the events of [provider.Receive], and [progress.Kept] or [progress.Verified] for each
 	// package. Calls never overlap.

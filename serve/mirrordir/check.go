@@ -28,7 +28,7 @@ import (
 
 // CheckOptions are the options of [Mirror.Check] and [Mirror.Reindex].
 type CheckOptions struct {
-	Parallel int // concurrent archives; if 0 or less, the number of processors
+	Parallel int // maximum of concurrent archives; if 0 or less, the number of processors
 
 	// Policy, if not nil, judges recorded evidence in Check; otherwise only invalid evidence is refused. Reindex uses
 	// its Limits only.

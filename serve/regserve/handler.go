@@ -49,8 +49,8 @@ type Handler struct {
 	// for clients, or one of the Handler's own, discovery has status 500, and Logger logs why.
 	Services map[disco.Service]any
 
-	// Archive returns the URL to which a GET request for the archive of pkg is redirected: pkg.URL or a copy. If it is nil
-	// or returns "", the Handler streams the archive, and breaks off before the end if it lacks the stated hash.
+	// Archive is as in [github.com/tofureg/tofureg/serve/mirrorserve.Handler], and may return pkg.URL. An archive that the
+	// Handler sends breaks off before the end if it lacks the stated hash.
 	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
 
 	// SourceURLs makes documents name the URLs of the archive, of SHA256SUMS and of the signature that the source states,
