@@ -29,18 +29,16 @@ const (
 	maxHashes = 16       // of one archive; there are at most two today
 )
 
-// Dir is a [provider.HashStore] in a directory. It is safe for concurrent use, also by several
-// processes.
+// Dir is a [provider.HashStore] in a directory, with a file of about 200 bytes for each archive. It is safe for
+// concurrent use, also by several processes.
 type Dir struct {
-	// Path is the directory. It is required. StoreHashes creates it.
-	Path string
+	Path string // required; StoreHashes creates it
 }
 
 var _ provider.HashStore = (*Dir)(nil)
 
-// Hashes returns the stored hashes of the archive with this zh, sorted, or nil. An
-// invalid file is an error. The next StoreHashes replaces an invalid file or symbolic link, but not a
-// directory.
+// Hashes returns the stored hashes of the archive, sorted, or nil. An invalid file is an error. The next StoreHashes
+// replaces an invalid file or symbolic link, but not a directory.
 func (d *Dir) Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, error) {
 	path, err := d.file(ctx, zh)
 	if err != nil {
@@ -61,8 +59,7 @@ func (d *Dir) Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, er
 	return hashes, nil
 }
 
-// StoreHashes atomically replaces the stored hashes of the archive with this zh: 1 to 16, of schemes other
-// than zh.
+// StoreHashes atomically replaces the stored hashes of the archive: 1 to 16, of schemes other than zh.
 func (d *Dir) StoreHashes(ctx context.Context, zh checksum.Hash, hashes []checksum.Hash) error {
 	path, err := d.file(ctx, zh)
 	if err != nil {
@@ -160,9 +157,8 @@ func touch(path string) {
 	}
 }
 
-// Prune removes the hashes of archives that were last used before a time, and temporary files of killed
-// processes. It returns the number of these archives. The recorded time of the last use can be a day too
-// early.
+// Prune removes the hashes of archives that were last used before a time, and temporary files of killed processes. It
+// returns the number of these archives. The recorded time can be a day too early.
 func (d *Dir) Prune(ctx context.Context, before time.Time) (removed int, err error) {
 	if d.Path == "" {
 		return 0, errNoPath

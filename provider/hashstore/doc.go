@@ -4,8 +4,5 @@
 //	store := &hashstore.Dir{Path: filepath.Join(cacheDir, "tofureg", "hashes")}
 //	reports, err := provider.Hashes(ctx, src, p, version, platforms, provider.HashOptions{Store: store})
 //
-// A [Dir] has a file of about 200 bytes for each archive, named after the SHA-256 of the archive
-// (zh). The file contains the hashes of the content (h1).
-//
 // Lock files record stored hashes: only users who may write them should be able to write to the directory.
 package hashstore
