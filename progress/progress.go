@@ -19,17 +19,17 @@ type Kind string
 // The steps of a transfer.
 const (
 	Bytes     Kind = "bytes"     // Bytes of Total have arrived; about ten times a second
-	Resumed   Kind = "resumed"   // the transfer goes on after a break
-	Restarted Kind = "restarted" // the transfer starts again, because of Err
+	Resumed   Kind = "resumed"   // after a break
+	Restarted Kind = "restarted" // because of Err
 )
 
 // The steps before and after it.
 const (
 	Resolving   Kind = "resolving"    // the source is asked for versions of a provider
-	HeldBack    Kind = "held"         // newer versions are held back, see Event.Held
+	HeldBack    Kind = "held"         // see Event.Held
 	Located     Kind = "located"      // Location is known, or has changed
 	Waiting     Kind = "waiting"      // another process or goroutine works on the same package
-	Unpacking   Kind = "unpacking"    // the archive has arrived and is being unpacked
+	Unpacking   Kind = "unpacking"    // the archive has arrived
 	Verified    Kind = "verified"     // the archive is accepted; after a download also stored
 	Hashed      Kind = "hashed"       // the hashes are accepted
 	StoreFailed Kind = "store failed" // a store of hashes failed with Err; the job goes on
@@ -45,8 +45,8 @@ const (
 	Failed    Kind = "failed"    // because of Err
 )
 
-// Event is one step of the work on a package, of a provider or of a module. Provider, Platform, Module and Dir together
-// tell packages apart: a bar adds the last Bytes and the last Total of each.
+// Event is one step of the work on a package. Provider, Platform, Module and Dir together tell packages apart: a bar adds
+// the last Bytes and the last Total of each.
 type Event struct {
 	Kind Kind // what happened
 
@@ -57,16 +57,15 @@ type Event struct {
 	Location string         // of the module, once it is known
 	Version  addrs.Version  // zero before one is selected
 
-	// Bytes have arrived, in later events too; of Kept and Checked, the size. It is 0 without a transfer, and again
-	// when one starts.
+	// Bytes have arrived, in later events too; of Kept and Checked, the size. It is 0 without a transfer, and when one
+	// starts.
 	Bytes int64
 
-	// Total is expected; 0 if unknown, as from git. It does not go down when a transfer starts again. At the end it is
-	// Bytes.
+	// Total is expected; 0 if unknown, as from git. A restart does not lower it. At the end it is Bytes.
 	Total int64
 
 	Err  error  // the cause, if any
-	Held []Held // of HeldBack: versions newer than Version that would fit, newest first
+	Held []Held // of HeldBack: the versions that would fit, newest first
 }
 
 // Held is a version that is held back.
@@ -75,15 +74,8 @@ type Held struct {
 	Until   time.Time     // when it will be listed; zero if that is unknown
 }
 
-// A Meter counts the bytes of a package and reports them, about ten times a second. A [github.com/tofureg/tofureg/module.Fetcher]
-// can use one:
-//
-//	meter := progress.Meter{Report: options.Progress}
-//	meter.Start(size)
-//	_, err := io.Copy(file, io.TeeReader(body, &meter))
-//	meter.Finish()
-//
-// It must not be used concurrently.
+// A Meter counts and reports the bytes of a package, for example in a [github.com/tofureg/tofureg/module.Fetcher]. It
+// must not be used concurrently.
 type Meter struct {
 	Event              // its names are in each event; the methods set the other fields
 	Report func(Event) // may be nil
@@ -115,8 +107,7 @@ func (m *Meter) Start(total int64) {
 	m.bytes()
 }
 
-// Advance sets the number of bytes that have arrived. The function resumes returns how often the transfer has been
-// resumed; nil is never.
+// Advance sets the number of bytes that have arrived. If not nil, resumes returns how often the transfer was resumed.
 func (m *Meter) Advance(size int64, resumes func() int) {
 	m.Bytes = size
 	if resumes != nil {
