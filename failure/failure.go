@@ -3,8 +3,6 @@
 //	if e, ok := errors.AsType[*failure.RequestError](err); ok && e.Status == http.StatusTooManyRequests {
 //		time.Sleep(min(e.RetryAfter, time.Minute))
 //	}
-//
-// A [github.com/tofureg/tofureg/provider.Source] returns a [*Error].
 package failure
 
 import (
@@ -23,19 +21,18 @@ var (
 	ErrNotFound     = errors.New("not found")
 	ErrNoVersion    = fault.Narrow("no such version", ErrNotFound)
 	ErrUnauthorized = errors.New("unauthorized") // HTTP status 401 or 403
-	ErrTooLarge     = errors.New("too large")    // a document, archive, file, count or name exceeds its limit
+	ErrTooLarge     = errors.New("too large")    // a size, count or name exceeds its limit
 	ErrInsecure     = errors.New("insecure")     // a URL is not https
 	ErrChanged      = errors.New("file changed during the transfer")
 	ErrArchive      = errors.New("unacceptable archive") // it is damaged, or must not be unpacked
 	ErrOffline      = errors.New("offline")              // a request is needed, but not allowed
 )
 
-// An Error is a failed operation. If a request failed, it wraps a [*RequestError]. It can also wrap
-// an exported error of the package that returned it, a context error (only if the context of the
-// caller has ended, or its deadline is before the next attempt), os.ErrDeadlineExceeded after a
-// timeout, or [io.ErrUnexpectedEOF] after an interruption.
+// An Error is a failed operation. If a request failed, it wraps a [*RequestError]. It can also wrap an exported error of
+// the package that returned it, a context error (if the caller's context has ended, or ends before the next attempt),
+// os.ErrDeadlineExceeded after a timeout, or [io.ErrUnexpectedEOF] after an interruption.
 type Error struct {
-	Op      string // operation, such as "list versions of"
+	Op      string // such as "list versions of"
 	Subject string // such as "registry.example.com/acme/demo"; may be empty
 	Err     error  // cause, never nil
 }
@@ -53,7 +50,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Wrap returns err as an [*Error] of an operation. It returns err itself if it is nil or an [*Error].
+// Wrap returns err as an [*Error], or err itself if it is nil or an [*Error].
 func Wrap(op, subject string, err error) error {
 	if _, ok := err.(*Error); ok || err == nil {
 		return err
@@ -61,15 +58,15 @@ func Wrap(op, subject string, err error) error {
 	return &Error{Op: op, Subject: subject, Err: err}
 }
 
-// A RequestError is a request that failed or had an invalid answer. It contains no tokens, no
-// queries and no control characters.
+// A RequestError is a request that failed or had an invalid answer. It contains no tokens, queries or control
+// characters.
 type RequestError struct {
 	URL        string        // last URL after redirects, redacted
 	Status     int           // of the answer to the last attempt, also an invalid one; 0 without an answer
-	RetryAfter time.Duration // time to wait that this answer states, of any length; 0 if none
-	HadToken   bool          // whether the first URL was requested with a token
+	RetryAfter time.Duration // that this answer states, of any length; 0 if none
+	HadToken   bool          // the first URL was requested with a token
 	Attempts   int           // failed attempts in a row, of an archive since its last new byte; may be 0
-	Message    string        // message of the server about Status, one line; may be empty
+	Message    string        // of the server about Status, one line; may be empty
 	Err        error         // cause, never nil
 }
 
@@ -105,7 +102,7 @@ func (e *RequestError) Because(cause error) *RequestError {
 // A RefusedError means that the program itself refused a package, by a function such as Approve of
 // [github.com/tofureg/tofureg/provider/install.Installer].
 type RefusedError struct {
-	Err error // the reason of the program, never nil
+	Err error // the reason, never nil
 }
 
 func (e *RefusedError) Error() string { return fmt.Sprint("refused by this program: ", e.Err) }
