@@ -18,22 +18,19 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// Client is a client of one network mirror. Set the fields before the first call. After it a Client
-// is safe for concurrent use and must not be copied.
+// Client is a client of one network mirror. Set the fields before the first call. A Client is safe for concurrent use and
+// must not be copied.
 //
 // Concurrent calls share identical requests for documents. Results are not cached.
 type Client struct {
-	// BaseURL is the base URL of the mirror. It must use https, or http if Transport has AllowHTTP.
-	// It may have a port, but no user name, query or fragment. A missing slash at the end is added.
-	// If it is invalid, Base and requests fail.
+	// BaseURL must use https, or http if Transport has AllowHTTP. It may have a port, but no user name, query or fragment.
+	// A missing slash at the end is added. If it is invalid, Base and requests fail.
 	BaseURL string
 
-	// Transport has the settings of requests and the tokens. If nil, the zero settings are used.
-	Transport *transport.Settings
+	Transport *transport.Settings // may be nil
 
-	// TrustAllHashes compares an archive also with the hashes for other platforms, like trust_all_hashes
-	// in the CLI configuration: if the mirror states hashes for its platform, with those of the same
-	// schemes.
+	// TrustAllHashes accepts also the hashes for other platforms, like trust_all_hashes in the CLI configuration. If the
+	// mirror states hashes for the platform, hashes of other schemes are ignored.
 	TrustAllHashes bool
 
 	once      sync.Once

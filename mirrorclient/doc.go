@@ -1,5 +1,4 @@
-// Package mirrorclient is the client of network mirrors. It finds and downloads provider packages. It is meant for
-// 1.0.
+// Package mirrorclient is the client of network mirrors. It is meant for 1.0.
 //
 // A [Client] is a [github.com/tofureg/tofureg/provider.Source] for one base URL, from which a
 // [mirror] serves providers of any host:
@@ -15,31 +14,25 @@
 //
 // # Trust
 //
-// The protocol has no signatures, so the zero [github.com/tofureg/tofureg/verify.Policy] accepts no
-// package from a mirror. Set one of three fields:
+// The protocol has no signatures, so the zero [github.com/tofureg/tofureg/verify.Policy] accepts no package. Set one of
+// three fields:
 //
 //   - Accept, with the hashes of a lock file: the mirror need not be trusted.
 //   - AllowUnsigned: the archive must match a hash that the mirror states. The mirror is trusted.
-//   - AllowUnchecked: the same, but a mirror may also state no hashes for any platform. Then
-//     nothing is checked.
-//
-// Of several hashes of one scheme, one must match. Hashes for other platforms do not accept a package,
-// unless [Client].TrustAllHashes is set.
+//   - AllowUnchecked: the same, but if the mirror states no hashes for any platform, nothing is checked.
 //
 // # Tokens
 //
-// The client sends the token of the mirror's host and port (none for an IPv6 address) to the mirror's
-// documents, and to archives only if PackageCredentials of [transport.Settings] allows their URL. It sends
-// none over http, or after a redirect to another host or port.
+// The client sends the token of the mirror's host and port (none for an IPv6 address) with requests for the mirror's
+// documents, and for archives if PackageCredentials of [transport.Settings] allows it. It sends none over http, or after
+// a redirect to another host or port.
 //
 // # Limits and errors
 //
-// A document must have the media type application/json. It may have at most 16 MiB (of a version:
-// 1 MiB), 100,000 versions, 1,000 platforms, and 100 hashes for each platform; more is
-// [github.com/tofureg/tofureg/failure.ErrTooLarge].
+// A document must be application/json. It has at most 16 MiB (of a version: 1 MiB), 100,000 versions, 1,000 platforms,
+// and 100 hashes for each platform; more is [failure.ErrTooLarge].
 //
-// Each error is a [*failure.Error]. It can wrap a variable of
-// package provider, such as ErrNotFound. Other failures, such as an invalid document, wrap none.
+// Errors are as in package [github.com/tofureg/tofureg/provider]. An error about an invalid document wraps no variable.
 //
 // [mirror]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#registry-and-mirror
 package mirrorclient

@@ -25,12 +25,11 @@ const (
 	maxHashes    = 100 // for each platform
 )
 
-// ProviderPackage finds a package ("List Available Installation Packages" of the protocol), with the
-// hashes that the mirror states for all platforms. It verifies nothing; [provider.Download] does.
+// ProviderPackage finds a package ("List Available Installation Packages" of the protocol), with the hashes that the
+// mirror states for all platforms.
 //
-// If the document of the version lacks the platform, the error wraps ErrNoPlatform. If the document
-// is missing, one more request tells whether the mirror lists the provider (else ErrNotFound) and the
-// version (else ErrNoVersion). If it lists both, the error wraps neither.
+// Errors are as of [provider.Lister]. If the document of the version is missing, one more request tells why. If the
+// mirror lists the version all the same, the error wraps none of them.
 func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	subject := (&provider.Package{Provider: p, Version: v, Platform: platform}).String()
 	if v.IsZero() || platform.IsZero() {
@@ -220,8 +219,7 @@ func (d *versionDocument) platforms() []addrs.Platform {
 	return list
 }
 
-// Evidence returns the hashes in pkg without a request. It refuses a package with SumsURL or
-// SignatureURL.
+// Evidence returns the hashes in pkg. It refuses a package with SumsURL or SignatureURL.
 func (c *Client) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	const op = "fetch the evidence of"
 	switch {
@@ -233,8 +231,7 @@ func (c *Client) Evidence(_ context.Context, pkg *provider.Package) (verify.Evid
 	return pkg.Evidence(), nil
 }
 
-// Open opens the archive of pkg, and resumes a broken transfer if possible. If the archive is missing,
-// the error wraps [provider.ErrNoFile].
+// Open implements [provider.Opener].
 func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	const op = "fetch"
 	if pkg == nil {

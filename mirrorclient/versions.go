@@ -18,9 +18,8 @@ import (
 // maxVersions is the maximum number of versions in an index.
 const maxVersions = 100_000
 
-// ProviderVersions lists the versions of p, newest first, without platforms and protocols
-// ("List Available Versions" of the protocol). Invalid versions are ignored and reported in
-// Warnings.
+// ProviderVersions lists the versions of p, newest first, without platforms and protocols ("List Available Versions" of
+// the protocol). Invalid versions are ignored, with a warning.
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	const op = "list versions of"
 	r, err := c.request(p, "index.json")
