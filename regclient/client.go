@@ -16,21 +16,16 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// Client is a client of all registries. The zero value is anonymous. Set the fields before the first call. A
-// Client is safe for concurrent use and must not be copied. Broken downloads resume if the server permits.
+// Client is a client of all registries. The zero value is anonymous. Set the fields before the first call. A Client is
+// safe for concurrent use and must not be copied. Broken downloads resume if the server permits.
 //
-// Concurrent calls share identical requests for documents with the same token. Results are
-// not cached.
+// Concurrent calls share identical requests for documents with the same token. Results are not cached.
 type Client struct {
-	// Transport has the settings of requests, and the tokens. If nil, the zero settings are used.
-	Transport *transport.Settings
+	Transport *transport.Settings // may be nil
 
-	// Hosts caches the services of hosts. Clients may share it. If nil, the Client has its
-	// own.
-	Hosts *disco.Hosts
+	Hosts *disco.Hosts // if nil, the Client has its own
 
-	// ModuleCredentials, if not nil, is as in [registry.Client].
-	ModuleCredentials func(host svchost.Hostname) (user string, password auth.Password, ok bool)
+	ModuleCredentials func(host svchost.Hostname) (user string, password auth.Password, ok bool) // as in [registry.Client]
 
 	once      sync.Once
 	http      *httpx.Client
@@ -57,19 +52,19 @@ func (c *Client) setup() {
 	})
 }
 
-// ModuleVersions lists the versions of m, as [registry.Client.ModuleVersions] does.
+// ModuleVersions does what [registry.Client.ModuleVersions] does.
 func (c *Client) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
 	c.setup()
 	return c.modules.ModuleVersions(ctx, m)
 }
 
-// ModuleLocation returns the location of the package of m at v, as [registry.Client.ModuleLocation] does.
+// ModuleLocation does what [registry.Client.ModuleLocation] does.
 func (c *Client) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
 	c.setup()
 	return c.modules.ModuleLocation(ctx, m, v)
 }
 
-// OpenModule starts to fetch an archive, as [registry.Client.OpenModule] does.
+// OpenModule does what [registry.Client.OpenModule] does.
 func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.Body, error) {
 	c.setup()
 	return c.modules.OpenModule(ctx, loc)

@@ -30,8 +30,7 @@ type packageKey struct {
 	platform addrs.Platform
 }
 
-// ProviderPackage returns the package of p at v for a platform. It does not check the plugin protocols;
-// [provider.Package.Fits] does.
+// ProviderPackage implements [provider.Lister].
 func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	key := packageKey{p, v, platform}
 	pkg, err := source.FindVersion(v.String(), func(version string) (*provider.Package, error) {
@@ -245,8 +244,7 @@ func setHashes(pkg *provider.Package, doc *wirePackage) error {
 	return nil
 }
 
-// Evidence returns [provider.Package.Evidence] with the SHA256SUMS document and its signature,
-// which it fetches concurrently. If pkg has no URL for one of them, it is nil in the result.
+// Evidence implements [provider.Opener].
 func (c *Client) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	if pkg == nil {
 		return verify.Evidence{}, source.Failed("fetch the evidence of", "", errors.New("the package is missing"))
@@ -294,7 +292,7 @@ func (c *Client) document(ctx context.Context, pkg *provider.Package, ref string
 	})
 }
 
-// Open starts to fetch the archive of pkg.
+// Open implements [provider.Opener].
 func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	const op = "fetch"
 	switch {

@@ -14,8 +14,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// ProviderVersions lists the versions of p, newest first. Invalid versions and duplicates are ignored, with a
-// warning. The error wraps [failure.ErrNotFound] if the registry does not know p.
+// ProviderVersions lists the versions of p, newest first. Invalid versions and duplicates are ignored, with a warning.
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	const op = "list versions of"
 	r, err := c.providerRequest(ctx, p, "versions")
