@@ -6,15 +6,14 @@
 //	report, err := provider.Download(ctx, src, pkg, pkg.ArchiveName(), provider.DownloadOptions{})
 //
 // A [Source] is a registry ([regclient.Client]), a network mirror ([mirrorclient.Client]), a mirror in a directory
-// ([mirrordir.Open]), or several sources ([Multi]). [Hashes] returns what a lock file records about a version. Package
-// [install] installs packages.
+// ([mirrordir.Open]), or several sources ([Multi]). Package [install] installs packages. [Hashes] is for lock files.
 //
-// A source states facts, such as [hashes], without proof. [Evidence] proves them: a SHA256SUMS document, its signature,
-// and the keys. Archives are accepted by a [verify.Policy]. The zero policy requires a signature by a key that the
-// registry lists. Network mirrors have none: set [verify.Policy.Accept] or [verify.Policy.AllowUnsigned].
+// [Evidence] proves what a source states, such as [hashes]: a SHA256SUMS document, its signature, and the keys. The zero
+// [verify.Policy] requires a signature by a key that the registry lists. Network mirrors have none: set
+// [verify.Policy.Accept] or [verify.Policy.AllowUnsigned].
 //
-// Sources, and the functions that call them, return an [*failure.Error], or several joined: one printable line without
-// credentials and URL queries. Test with errors.Is and variables of package [failure].
+// Sources, and functions that call them, return an [*failure.Error], or several joined: one printable line without
+// credentials and URL queries. Test with errors.Is and variables of [failure].
 //
 // [install]: https://pkg.go.dev/github.com/tofureg/tofureg/provider/install
 // [mirrorclient.Client]: https://pkg.go.dev/github.com/tofureg/tofureg/mirrorclient#Client

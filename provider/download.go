@@ -21,20 +21,17 @@ import (
 type DownloadOptions struct {
 	Policy verify.Policy // judges the archive; its Limits bound the transfer too
 
-	// Progress, if not nil, is called for each step. Calls of one Download never overlap.
-	Progress func(progress.Event)
+	Progress func(progress.Event) // if not nil, called for each step; calls of one Download never overlap
 }
 
-// Download fetches the archive of pkg, verifies it by o.Policy and stores it as the file path, in an existing directory.
-// It replaces a file or symbolic link, and refuses a directory, device or pipe. If Download fails, path is unchanged.
-// The content of the archive is not checked.
+// Download fetches the archive of pkg, verifies it by o.Policy and stores it at path, in an existing directory. It
+// replaces a file or symbolic link, and refuses a directory, device or pipe. On failure, path is unchanged. The content
+// of the archive is not checked.
 //
-// The archive arrives in a file .tofureg-* beside path. When Download returns, also after ctx has ended, that is gone
-// and nothing runs. A killed process leaves it until the next Download to path. If more than eight are killed at the
-// same time, the others stay.
+// The archive arrives in a file .tofureg-* beside path. When Download returns, this file is gone and nothing runs. The
+// next Download to path removes up to eight files of killed processes.
 //
-// The error wraps an error of a [verify.Examination], [github.com/tofureg/tofureg/failure.ErrTooLarge] beyond
-// o.Policy.Limits, or ErrUnpacked.
+// The error wraps an error of a [verify.Examination], [failure.ErrTooLarge] beyond o.Policy.Limits, or ErrUnpacked.
 func Download(ctx context.Context, src Opener, pkg *Package, path string, o DownloadOptions) (*verify.Report, error) {
 	if err := pkg.fetchable(); err != nil {
 		return nil, err
@@ -63,14 +60,14 @@ func Download(ctx context.Context, src Opener, pkg *Package, path string, o Down
 
 // ReceiveOptions are the options of [Receive].
 type ReceiveOptions struct {
-	Policy verify.Policy // will judge the archive; its Limits bound the transfer
+	Policy verify.Policy // as in [DownloadOptions]
 
 	FetchEvidence bool // also if Policy does not need the evidence
 
 	Progress func(progress.Event) // as in [DownloadOptions]
 
-	// Arrived, if not nil, is called with the size of the file: 0 at each start, then after each write. total is the
-	// declared size, or 0. An error ends the transfer.
+	// Arrived, if not nil, gets the size of the file: 0 at each start, then after each write. total is the declared
+	// size, or 0. An error ends the transfer.
 	Arrived func(size, total int64) error
 }
 
@@ -82,15 +79,15 @@ type Received struct {
 
 // FileWriter is a file for [Receive], such as an [os.File].
 type FileWriter interface {
-	// WriteAt gets one piece of the archive after the other, without gaps.
+	// WriteAt gets the archive piece by piece, in order and without gaps.
 	io.WriterAt
 
-	// Truncate is called with 0 before the first piece, also when a transfer starts again.
+	// Truncate is called with 0 each time a transfer starts.
 	Truncate(size int64) error
 }
 
-// Receive is the first half of [Download]: it fetches the archive of pkg into f, and the evidence that o.Policy needs.
-// [Received.Judge] is the second half. After an error, which is as of Download, f may have a part of the archive.
+// Receive fetches the archive of pkg into f, and the evidence that o.Policy needs. [Received.Judge] is the second half of
+// a [Download]. Errors are as of Download; f may then have a part of the archive.
 func Receive(ctx context.Context, src Opener, pkg *Package, f FileWriter, o ReceiveOptions) (*Received, error) {
 	if err := pkg.fetchable(); err != nil {
 		return nil, err
@@ -195,9 +192,8 @@ func fetch(ctx context.Context, src Opener, pkg *Package, f FileWriter, o Receiv
 	return d, io.ErrNoProgress
 }
 
-// Judge decides whether p, the policy in [ReceiveOptions], accepts the archive. file must hold what Receive wrote; it is
-// read only if p needs the h1 or alwaysH1 is set. The error is that of a [verify.Examination], or of ctx, and no
-// [*failure.Error].
+// Judge applies p, the policy in [ReceiveOptions]. It reads file, which must hold what Receive wrote, if p needs the h1
+// or alwaysH1 is set. The error is of a [verify.Examination] or ctx, not an [*failure.Error].
 func (r *Received) Judge(ctx context.Context, p verify.Policy, file io.ReaderAt, alwaysH1 bool) (*verify.Report, error) {
 	x := p.Examine(r.Evidence)
 	needsH1, err := x.Archive(ctx, r.Digests)

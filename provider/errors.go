@@ -7,7 +7,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ErrNoPlatform, ErrNoFile (an archive, SHA256SUMS document or signature) and ErrExcluded (see [NamedSource]) also match
+// ErrNoPlatform, ErrNoFile (an archive, SHA256SUMS document or signature) and ErrExcluded also match
 // [failure.ErrNotFound]: test for them first.
 var (
 	ErrNoPlatform = fault.Narrow("no package for this platform", failure.ErrNotFound)

@@ -27,11 +27,12 @@ import (
 type HashOptions struct {
 	Policy verify.Policy // as in [DownloadOptions]
 
-	// Locked, if not zero, has the known hashes of a locked version. It replaces [verify.Policy.Accept] for a package of
-	// which the source states one of them, and [verify.Policy.SameRelease] for all others.
+	// Locked, if not zero, has the hashes of a locked version. For a package of which the source states one of them, it
+	// replaces [verify.Policy.Accept], otherwise [verify.Policy.SameRelease].
 	Locked checksum.Set
 
-	// Stated lets an h1 in [verify.Report.Stated] replace a download, at registry.opentofu.org only.
+	// Stated lets an h1 in [verify.Report.Stated] replace a download, at registry.opentofu.org only, if Policy accepts
+	// the stated hashes: see [verify.CheckedSums.JudgeStated].
 	Stated bool
 
 	NoDownload bool // platforms that need a download fail with [verify.ErrNotStated]
@@ -44,26 +45,22 @@ type HashOptions struct {
 	Progress func(progress.Event) // as in [DownloadOptions]
 }
 
-// HashStore stores the hashes of archives, so that each is downloaded only once, as package
-// [github.com/tofureg/tofureg/provider/hashstore] does. It must be safe for concurrent use. Only users who may write the
-// lock files should be able to write to it.
+// HashStore, such as a [github.com/tofureg/tofureg/provider/hashstore.Dir], stores hashes, so that each archive is
+// downloaded only once. It must be safe for concurrent use. Only users who may write the lock files should be able to
+// write to it.
 type HashStore interface {
-	Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, error) // the hashes stored for the archive with this zh, or nil
+	Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, error) // those stored for the archive, or nil
 
 	StoreHashes(ctx context.Context, zh checksum.Hash, hashes []checksum.Hash) error // replaces them
 }
 
-// Hashes returns what a lock file records about p at v: a report for each platform, of which there must be one, whose
-// [verify.Report.Recordable] has the zh of the archive and its h1, or two h1 if the archive has entries for directories.
-// An unpacked package has only an h1.
+// Hashes returns what a lock file records about p at v: for each platform, at least one, a report whose
+// [verify.Report.Recordable] has the zh and the h1 of the archive (two h1 if it has entries for directories), or the h1
+// of an unpacked package.
 //
-// Hashes judges each package by o.Policy. It does not download an archive if
-//
-//   - o.Store has the h1 for the zh that the source states, or
-//   - o.Stated is set, and the policy accepts the stated hashes and lets a lock file record
-//     their h1; see [verify.CheckedSums.JudgeStated].
-//
-// A failure for one platform does not stop the others: the map has their reports, and the error is a [*HashesError].
+// Hashes judges each package by o.Policy. It downloads an archive unless o.Store has the h1 for the stated zh, or
+// o.Stated applies. If some platforms fail, the map has the reports of the others, and the error is a
+// [*HashesError].
 func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, on []addrs.Platform, o HashOptions) (map[addrs.Platform]*verify.Report, error) {
 	o.Progress = flight.InTurn(o.Progress)
 	if o.Limiter == nil {
@@ -356,10 +353,9 @@ func (h *hashing) event(e progress.Event) {
 	h.o.Progress(e)
 }
 
-// Limiter bounds what all calls of [Hashes] that share it do together: the archives in progress, the packages that are
-// requested or wait, to 32, and the SHA256SUMS documents in reports, to 16 MiB in its life. Calls with more fail with
-// [github.com/tofureg/tofureg/failure.ErrTooLarge]. Use one for each job, such as a lock file. It is safe for concurrent
-// use and must not be copied.
+// Limiter bounds what the calls of [Hashes] that share it do together: archives in progress, packages that are requested
+// or wait (32), and, in its life, SHA256SUMS documents in reports (16 MiB, then [failure.ErrTooLarge]). Use one for each
+// job, such as a lock file. It is safe for concurrent use and must not be copied.
 type Limiter struct {
 	Parallel int // maximum number of archives in progress, each in a temporary file; if 0 or less, 8
 

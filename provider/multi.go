@@ -17,40 +17,33 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// NamedSource is a source of a [Multi], and the providers it is used for.
+// NamedSource is a source of a [Multi].
 type NamedSource struct {
 	Name     string // in [Package.Via] and in errors; unique, not empty
 	Source   Source // also a [Multi]
-	Patterns        // of the providers
+	Patterns        // of the providers it is used for
 }
 
-// Multi is a [Source] that combines sources as the OpenTofu CLI does: a provider has the versions of all sources whose
-// patterns select it, and a package comes from the first source that has it. It is safe for concurrent use if its
-// sources are.
-//
-// A source is skipped if its patterns exclude the provider, or if it does not have the provider, version or platform.
-// Any other error ends the search. For a mirror that is filled on demand, use
-// [github.com/tofureg/tofureg/serve/mirrorserve.Cache].
-//
-// A version that one source holds back is listed if another lists it. To hold it back everywhere, wrap the Multi.
+// Multi is a [Source] that combines sources as the OpenTofu CLI does: a provider has the versions of all sources, and a
+// package comes from the first source that has it. A source is skipped if its patterns exclude the provider, or if it
+// lacks the provider, version or platform. Any other error ends the search.
 type Multi struct {
 	Sources []NamedSource // ProviderPackage asks them in this order, ProviderVersions all at once
 
 	// Failover is for sources with the same content, such as two mirrors: also the list of versions comes from the first
-	// source that answers. A source is then skipped after a fault ([IsFault]), and if its patterns, or the patterns of
-	// all sources in it, exclude the provider. Any other error, also [failure.ErrNotFound], ends the search. Retries
-	// delay the next source: set [github.com/tofureg/tofureg/transport.Settings.Retries] low.
+	// source that answers. A source is skipped after a fault ([IsFault]), or if its patterns, or the patterns of all
+	// sources in it, exclude the provider. Any other error, also [failure.ErrNotFound], ends the search. Retries delay
+	// the next source: set [github.com/tofureg/tofureg/transport.Settings.Retries] low.
 	Failover bool
 
-	// Skipped, if not nil, is called for each skipped source. Calls of one search never overlap.
-	Skipped func(source string, err error)
+	Skipped func(source string, err error) // if not nil, called for each skipped source; calls of one search never overlap
 }
 
 var _ Source = (*Multi)(nil)
 
-// ProviderVersions lists the versions of all sources that know p. A version that several list has all their protocols
-// and platforms, or no platforms if one of them lists none, and the latest of their dates. Held has the versions that no
-// source lists, with the earliest Until.
+// ProviderVersions implements [Lister]. A version that several sources list has all their protocols and platforms, or no
+// platforms if one of them lists none, and the latest of their dates. Held has the versions that no source lists, with
+// the earliest Until. To hold back what another source lists, wrap the Multi.
 //
 // The error wraps the one that ended the search. If all sources were skipped, it lists their errors and wraps one of
 // them: a fault, else ErrNoPlatform, [failure.ErrNoVersion] or [failure.ErrNotFound].
@@ -180,9 +173,9 @@ func (m *Multi) Open(ctx context.Context, pkg *Package) (*Body, error) {
 // skips reports whether a Multi with Failover asks the next source.
 func skips(err error) bool { return IsFault(err) || errors.Is(err, ErrExcluded) }
 
-// IsFault reports whether another source or a later attempt may succeed: the connection failed, the answer timed out or
-// broke off, or its status is 408, 429 or 5xx, also if the deadline of the context is before the next attempt. Errors of
-// the operating system and [failure.ErrOffline] are faults, the end of the caller's context is not.
+// IsFault reports whether another source or a later attempt may succeed. Faults are a request without an answer (also for
+// [failure.ErrOffline]), an interrupted answer, status 408, 429 or 5xx, a deadline before the next attempt, a timeout,
+// and errors of the operating system. The end of the caller's context is not a fault.
 func IsFault(err error) bool {
 	for _, kind := range []error{failure.ErrNotFound, failure.ErrUnauthorized, failure.ErrInsecure, failure.ErrTooLarge, ErrProtocol, context.Canceled} {
 		if errors.Is(err, kind) {

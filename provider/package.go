@@ -15,17 +15,15 @@ import (
 )
 
 // Package describes the package of a provider version for one platform. It can be stored as JSON, with URLs whose
-// presigned query may be as secret as a password. String omits them.
+// presigned query may be as secret as a password.
 type Package struct {
 	Provider addrs.Provider `json:"provider"` // as requested
 	Version  addrs.Version  `json:"version"`  // as requested
 	Platform addrs.Platform `json:"platform"` // as requested
 
-	// Protocols are plugin protocol versions, such as "5.1" or "6"; empty if unknown.
-	Protocols []string `json:"protocols,omitempty"`
+	Protocols []string `json:"protocols,omitempty"` // plugin protocol versions, such as "5.1" or "6"; empty if unknown
 
-	// Filename is the name of the archive in the SHA256SUMS document; for a local file, see [Package.ArchiveName].
-	Filename string `json:"filename,omitempty"`
+	Filename string `json:"filename,omitempty"` // in the SHA256SUMS document; for a local file, see [Package.ArchiveName]
 
 	URL string `json:"url,omitempty"` // of the archive; empty if Dir is set
 
@@ -38,20 +36,17 @@ type Package struct {
 
 	Keys []verify.Key `json:"keys,omitempty"` // that may sign this version
 
-	// MustBeSigned requires a signature, unless the policy accepts the package by its hash.
-	MustBeSigned bool `json:"must_be_signed,omitempty"`
+	MustBeSigned bool `json:"must_be_signed,omitempty"` // unless the policy accepts the package by its hash
 
-	Hashes map[addrs.Platform][]checksum.Hash `json:"hashes,omitempty"` // stated, by platform, sometimes also for others
+	Hashes map[addrs.Platform][]checksum.Hash `json:"hashes,omitempty"` // stated, perhaps also for other platforms
 
 	Attestations []string `json:"attestations,omitempty"` // Sigstore bundles in JSON about the archive
 
-	// AttestationError says why there are no Attestations. It fails packages whose policy demands them.
-	AttestationError error `json:"-"`
+	AttestationError error `json:"-"` // why there are no Attestations, for policies that demand them
 
-	// FromRegistry says that the registry of the provider's host describes the package; see [verify.Report.Stated].
-	FromRegistry bool `json:"from_registry,omitempty"`
+	FromRegistry bool `json:"from_registry,omitempty"` // of the provider's host; see [verify.Report.Stated]
 
-	Dir string `json:"dir,omitempty"` // of an unpacked package, which has no archive
+	Dir string `json:"dir,omitempty"` // of an unpacked package
 
 	// Via names the [NamedSource] that found the package. If that is a [Multi], the name of its source follows.
 	Via []string `json:"via,omitempty"`
@@ -106,7 +101,7 @@ func (p *Package) requested() string {
 	return stem(p.Provider, p.Version.String(), p.Platform)
 }
 
-// Clone returns a copy that shares no memory with p.
+// Clone returns a deep copy.
 func (p *Package) Clone() *Package {
 	if p == nil {
 		return nil
@@ -138,9 +133,9 @@ func stem(p addrs.Provider, version string, platform addrs.Platform) string {
 
 var errNoArchive = errors.New("not the name of an archive")
 
-// ParseArchiveName parses a name that [Package.ArchiveName] returns, in any case except in the version. A fifth part of
-// 26 letters and digits, as mirrors in object stores have it, is ignored. The error is an [*addrs.ParseError], unless
-// name lacks the prefix or the suffix.
+// ParseArchiveName parses a name that [Package.ArchiveName] returns. It ignores case, except in the version, and a fifth
+// part of 26 letters and digits, as in object stores. The error is an [*addrs.ParseError], unless name lacks the prefix
+// or the suffix.
 func ParseArchiveName(p addrs.Provider, name string) (v addrs.Version, platform addrs.Platform, err error) {
 	middle, ok := cutFold(name)
 	if !ok {

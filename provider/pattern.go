@@ -19,23 +19,17 @@ func (s Patterns) Selects(p addrs.Provider) bool {
 	return (len(s.Include) == 0 || slices.ContainsFunc(s.Include, matches)) && !slices.ContainsFunc(s.Exclude, matches)
 }
 
-// Pattern selects providers, as in the [CLI configuration].
-//
-//	example.com/acme/alpha   this provider
-//	example.com/acme/*       all providers of the namespace
-//	example.com/*/*          all providers of the host
-//	*/*/*                    all providers
-//
-// Without a host, [addrs.DefaultHost] is used. The zero Pattern selects no provider.
+// Pattern selects providers, as in the [CLI configuration]: example.com/acme/alpha, example.com/acme/*, example.com/*/* or
+// */*/*. Without a host, [addrs.DefaultHost] is used. The zero Pattern selects no provider.
 //
 // [CLI configuration]: https://opentofu.org/docs/cli/config/config-file/#explicit-installation-method-configuration
 type Pattern struct {
 	text choice.Pattern // HOSTNAME/NAMESPACE/TYPE, with stars
 }
 
-// ParsePattern parses NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE. The parts after a star must be stars. The error is an
-// [*addrs.ParseError], also for a type such as terraform-x, which no provider has. The CLI accepts that, and
-// [github.com/tofureg/tofureg/cliconfig.Load] warns of it.
+// ParsePattern parses NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE. The parts after a star must be stars. Unlike the CLI, it
+// refuses a type such as terraform-x, which no provider has; [github.com/tofureg/tofureg/cliconfig.Load] warns of it. The
+// error is an [*addrs.ParseError].
 func ParsePattern(s string) (Pattern, error) {
 	text, err := choice.ParsePattern(s, "provider pattern", "NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE", 2, 3, func(address string) (string, error) {
 		p, err := addrs.ParseProvider(address)

@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Lister lists versions and packages. It must be safe for concurrent use.
+// Lister lists versions and packages.
 type Lister interface {
 	// ProviderVersions lists the versions of p, perhaps none, or returns failure.ErrNotFound.
 	ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error)
@@ -25,18 +25,18 @@ type Lister interface {
 	ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error)
 }
 
-// Opener opens the files that a [Package] names. It must be safe for concurrent use.
+// Opener opens the files that a [Package] names.
 type Opener interface {
 	// Evidence returns [Package.Evidence] with the SHA256SUMS document and signature that pkg names.
 	Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error)
 
-	// Open starts to fetch the archive. Reads must end soon after ctx does. After failure.ErrChanged, the caller may
-	// open again and must discard what it has read.
+	// Open starts to fetch the archive, or returns ErrNoFile. Reads must end soon after ctx does. After
+	// failure.ErrChanged, the caller may open again, and must discard what it has read.
 	Open(ctx context.Context, pkg *Package) (*Body, error)
 }
 
-// Source has provider packages. Installers and servers call its methods from several goroutines. [As] says how to wrap
-// one.
+// Source has provider packages. Like a [Lister] or [Opener] alone, it must be safe for concurrent use. [As] says how to
+// wrap one.
 type Source interface {
 	Lister
 	Opener
@@ -47,42 +47,41 @@ type Catalogue interface {
 	// ListedVersions returns the versions of p, unsorted, perhaps without archives, or failure.ErrNotFound.
 	ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error)
 
-	// ListedArchives returns the stated hashes of the archives of v, or an error that wraps failure.ErrNotFound.
+	// ListedArchives returns the stated hashes of the archives of v, or failure.ErrNotFound.
 	ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error)
 }
 
-// Verified is a [Source] whose archives need no judgement: they were verified when they were stored, or reading a
-// refused one fails before its last byte. A server sends them regardless of its own policy.
+// Verified is a [Source] whose archives a server sends regardless of its own policy: they were verified when they were
+// stored, or reading a refused one fails before its last byte.
 type Verified interface {
 	Catalogue
 
-	// IsLocal reports whether the bodies of Open are an [io.Seeker] with a Size, such as a file on this machine. If not,
-	// a server copies each archive to a temporary file, and compares it with the stated hashes.
+	// IsLocal reports whether the bodies of Open are an [io.Seeker] with a Size, such as a local file. If not, a server
+	// copies each archive to a temporary file, and compares it with the stated hashes.
 	IsLocal() bool
 }
 
-// As returns src as a T, or the first source that src wraps and that is one. T is an interface, such as [Catalogue]. A
-// source wraps another one if it has a method
+// As returns src as a T, an interface such as [Catalogue], or the first source that src wraps and that is one. A source
+// wraps another one if it has a method
 //
 //	Unwrap() Source
 //
-// Packages and archives come from the wrapper. For other methods, it is called only if it has them: one that counts the
-// requests of a server needs the methods of Catalogue and of [Lister].
+// A server calls the wrapper for packages and archives, and for the rest if it has the methods: a counter of requests
+// needs the methods of Catalogue and of [Lister].
 //
-// A wrapper that changes which versions, packages, hashes or archives there are must have no Unwrap, because a server
-// does not judge the packages of a mirror or a cache that it finds behind Unwrap. Without Unwrap, a server asks the
-// wrapper for each package. So it does if a struct embeds a type such as a mirror in place of the interface [Source].
+// A wrapper that changes versions, packages, hashes or archives must have no Unwrap, because a server does not judge the
+// packages of a mirror or a cache behind Unwrap. Without Unwrap, or if a struct embeds a type such as a mirror in place
+// of the interface [Source], a server asks the wrapper for each package.
 func As[T any](src Source) (t T, ok bool) { return wrap.As[T](src) }
 
-// Body is an archive being fetched. The caller must close it. If the ReadCloser is an [io.Seeker], a server sends ranges
-// of it, so a wrapper of it is one too.
+// Body is an archive being fetched. The caller must close it. A server sends ranges of an [io.Seeker], so a wrapper of
+// one is one too.
 type Body struct {
 	io.ReadCloser
 
 	Size int64 // declared, in bytes; 0 or less if unknown
 
-	// Resumes, if not nil, returns how often the transfer was resumed, also during a Read.
-	Resumes func() int
+	Resumes func() int // if not nil, returns how often the transfer was resumed, also during a Read
 }
 
 // Read reads from ReadCloser, if it is not nil.
@@ -160,8 +159,8 @@ func (p *Package) checkIs(wanted addrs.Provider, v addrs.Version, platform addrs
 	return nil
 }
 
-// ShareEvidence returns a [Source] that fetches each SHA256SUMS document and its signature once, for jobs with several
-// packages of a version. It caches up to 8 MiB, for a day, and includes [CheckAnswers].
+// ShareEvidence returns a [Source] that fetches each SHA256SUMS document and its signature once. It caches up to 8 MiB,
+// for a day, and includes [CheckAnswers].
 func ShareEvidence(src Source) Source {
 	return &sharedEvidence{CheckAnswers(src), evidence.Cache{Lifetime: 24 * time.Hour, Bytes: 8 << 20}}
 }

@@ -22,14 +22,14 @@ type Release struct {
 
 	Listed string `json:"listed,omitempty"` // the source's text for Version, such as "1.2", if that is not canonical
 
-	Protocols []string `json:"protocols,omitempty"` // plugin protocol versions, such as "5.1" or "6"; empty if unknown
+	Protocols []string `json:"protocols,omitempty"` // as in [Package]
 
 	Platforms []addrs.Platform `json:"platforms,omitempty"` // those with a package; empty if unknown
 
 	Discovered time.Time `json:"discovered,omitzero"` // when the registry first saw the version; zero if unknown
 }
 
-// Held is a version that is not listed because it is not old enough.
+// Held is a version that is not old enough to be listed.
 type Held struct {
 	Release Release   `json:"release"`        // with the date that counts as Discovered
 	Until   time.Time `json:"until,omitzero"` // when it is old enough; zero if its date is unknown
@@ -39,14 +39,12 @@ type Held struct {
 type Versions struct {
 	Provider addrs.Provider `json:"provider"` // as requested
 
-	// Versions has each version once, usually newest first. Protocols and Platforms may be shared: replace them, do not
-	// write.
+	// Versions has each version once, usually newest first. Protocols and Platforms may be shared: do not write to them.
 	Versions []Release `json:"versions"`
 
 	Warnings []string `json:"warnings,omitempty"` // of the source and about its answer, safe to print
 
-	// Partial reports that versions may be missing, for example because a source is at fault or the list was cached.
-	Partial bool `json:"partial,omitempty"`
+	Partial bool `json:"partial,omitempty"` // versions may be missing, as after a fault of a source or in a cached list
 
 	Held []Held `json:"held,omitempty"` // by a [github.com/tofureg/tofureg/cooldown.Providers]
 }
@@ -75,7 +73,7 @@ func (v *Versions) Clone() *Versions {
 	return &c
 }
 
-// Find returns the release of version in Versions or Held, and whether there is one.
+// Find finds version in Versions or Held.
 func (v *Versions) Find(version addrs.Version) (Release, bool) { return v.choice().Find(version) }
 
 // HeldFor returns the versions in Held that c allows, fit need and are newer than the version than,
@@ -119,7 +117,7 @@ func (v *Versions) choose(c addrs.ProviderConstraint, need Need, fits func(*Rele
 	return addrs.Version{}, &failure.Error{Op: "choose a version of", Subject: v.Provider.String(), Err: err}
 }
 
-// Fits returns an [*UnavailableError] in an [*failure.Error] if the package does not fit need.
+// Fits returns an error that wraps an [*UnavailableError] if the package does not fit need.
 func (p *Package) Fits(need Need) error {
 	r := Release{Version: p.Version, Protocols: p.Protocols}
 	kind := need.matcher()(&r)
@@ -176,7 +174,7 @@ func (n Need) matcher() func(*Release) error {
 }
 
 // Find chooses a version of p as [Versions.NewestFor] does and returns its package for need.Platforms[0]. If that does
-// not fit, Find tries no other, and the error is as of NewestFor. It wraps [failure.ErrNotFound] if src does not know p.
+// not fit, Find tries no other. Errors are as of src and NewestFor.
 func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderConstraint, need Need) (*Package, error) {
 	if len(need.Platforms) == 0 {
 		need.Platforms = []addrs.Platform{addrs.CurrentPlatform()}
@@ -200,7 +198,7 @@ func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderCon
 	return pkg, nil
 }
 
-// HeldError means that each version that fits is not old enough. It wraps [failure.ErrNoVersion].
+// HeldError means that no version that fits is old enough. It wraps [failure.ErrNoVersion].
 type HeldError struct {
 	Provider   addrs.Provider           // as requested
 	Constraint addrs.ProviderConstraint // the allowed versions
@@ -227,10 +225,9 @@ type UnavailableError struct {
 
 	Fits addrs.Version // newest release known to fit Need, whatever Constraint is, or zero
 
-	MayFit addrs.Version // if Fits is zero, the newest release that fits Need as far as is known, or zero
+	MayFit addrs.Version // if Fits is zero, the newest release that may fit Need, or zero
 
-	// Err is [failure.ErrNoVersion] if Allowed is zero, otherwise ErrNoPlatform or ErrProtocol.
-	Err error
+	Err error // [failure.ErrNoVersion] if Allowed is zero, otherwise ErrNoPlatform or ErrProtocol
 }
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
