@@ -158,7 +158,7 @@ func touch(path string) {
 }
 
 // Prune removes the hashes of archives that were last used before a time, and temporary files of killed processes. It
-// returns the number of these archives. The recorded time can be a day too early.
+// returns the number of archives. The recorded time can be a day too early.
 func (d *Dir) Prune(ctx context.Context, before time.Time) (removed int, err error) {
 	if d.Path == "" {
 		return 0, errNoPath
