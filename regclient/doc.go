@@ -5,9 +5,8 @@
 //	pkg, err := provider.Find(ctx, client, random, addrs.MustParseProviderConstraint("~> 3.6"), provider.Need{})
 //	report, err := provider.Download(ctx, client, pkg, pkg.ArchiveName(), provider.DownloadOptions{})
 //
-// A [Client] is a [provider.Source] and a [module.Source]. It asks the host of an address for
-// its services, and then makes the requests of the [provider registry protocol] and the
-// [module registry protocol]:
+// A [Client] is a [provider.Source] and a [module.Source]. It makes the requests of discovery, the
+// [provider registry protocol] and the [module registry protocol]:
 //
 //	https://HOST/.well-known/terraform.json
 //	PROVIDERS/NAMESPACE/TYPE/versions
