@@ -79,7 +79,7 @@ type Received struct {
 
 // FileWriter is a file for [Receive], such as an [os.File].
 type FileWriter interface {
-	// WriteAt gets the archive piece by piece, in order and without gaps.
+	// WriteAt is called in order, without gaps.
 	io.WriterAt
 
 	// Truncate is called with 0 each time a transfer starts.

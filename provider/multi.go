@@ -31,9 +31,9 @@ type Multi struct {
 	Sources []NamedSource // ProviderPackage asks them in this order, ProviderVersions all at once
 
 	// Failover is for sources with the same content, such as two mirrors: also the list of versions comes from the first
-	// source that answers. A source is skipped after a fault ([IsFault]), or if its patterns, or the patterns of all
-	// sources in it, exclude the provider. Any other error, also [failure.ErrNotFound], ends the search. Retries delay
-	// the next source: set [github.com/tofureg/tofureg/transport.Settings.Retries] low.
+	// source that answers. A source is skipped after a fault ([IsFault]) or ErrExcluded, also of all sources in it. Any
+	// other error, also [failure.ErrNotFound], ends the search. Retries delay the next source: set
+	// [github.com/tofureg/tofureg/transport.Settings.Retries] low.
 	Failover bool
 
 	Skipped func(source string, err error) // if not nil, called for each skipped source; calls of one search never overlap

@@ -14,8 +14,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Package describes the package of a provider version for one platform. It can be stored as JSON, with URLs whose
-// presigned query may be as secret as a password.
+// Package describes the package of a provider version for one platform. It can be stored as JSON. A presigned query in
+// its URLs may be as secret as a password.
 type Package struct {
 	Provider addrs.Provider `json:"provider"` // as requested
 	Version  addrs.Version  `json:"version"`  // as requested
@@ -42,14 +42,13 @@ type Package struct {
 
 	Attestations []string `json:"attestations,omitempty"` // Sigstore bundles in JSON about the archive
 
-	AttestationError error `json:"-"` // why there are no Attestations, for policies that demand them
+	AttestationError error `json:"-"` // why there are no Attestations; fails packages whose policy demands them
 
 	FromRegistry bool `json:"from_registry,omitempty"` // of the provider's host; see [verify.Report.Stated]
 
 	Dir string `json:"dir,omitempty"` // of an unpacked package
 
-	// Via names the [NamedSource] that found the package. If that is a [Multi], the name of its source follows.
-	Via []string `json:"via,omitempty"`
+	Via []string `json:"via,omitempty"` // name of the [NamedSource] in each [Multi] that found the package, outermost first
 }
 
 // ArchiveName returns terraform-provider-TYPE_VERSION_OS_ARCH.zip, a safe file name.

@@ -61,17 +61,15 @@ type Verified interface {
 	IsLocal() bool
 }
 
-// As returns src as a T, an interface such as [Catalogue], or the first source that src wraps and that is one. A source
-// wraps another one if it has a method
-//
-//	Unwrap() Source
+// As returns the first source that is a T, an interface such as [Catalogue]: src, or one that it wraps by a method
+// Unwrap() Source.
 //
 // A server calls the wrapper for packages and archives, and for the rest if it has the methods: a counter of requests
 // needs the methods of Catalogue and of [Lister].
 //
-// A wrapper that changes versions, packages, hashes or archives must have no Unwrap, because a server does not judge the
-// packages of a mirror or a cache behind Unwrap. Without Unwrap, or if a struct embeds a type such as a mirror in place
-// of the interface [Source], a server asks the wrapper for each package.
+// A wrapper that changes versions, packages, hashes or archives must have no Unwrap: a server does not judge the packages
+// of a mirror or cache behind Unwrap. Without Unwrap, or if a struct embeds a type such as a mirror in place of the
+// interface [Source], a server asks the wrapper for each package.
 func As[T any](src Source) (t T, ok bool) { return wrap.As[T](src) }
 
 // Body is an archive being fetched. The caller must close it. A server sends ranges of an [io.Seeker], so a wrapper of

@@ -39,8 +39,7 @@ type Held struct {
 type Versions struct {
 	Provider addrs.Provider `json:"provider"` // as requested
 
-	// Versions has each version once, usually newest first. Protocols and Platforms may be shared: do not write to them.
-	Versions []Release `json:"versions"`
+	Versions []Release `json:"versions"` // each once, usually newest first; do not write to Protocols and Platforms: they may be shared
 
 	Warnings []string `json:"warnings,omitempty"` // of the source and about its answer, safe to print
 
