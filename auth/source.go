@@ -163,7 +163,7 @@ const environPrefix = "TF_TOKEN_"
 
 // Environ returns the tokens in environ, as returned by [os.Environ]: TF_TOKEN_my__registry_test has the token
 // of my-registry.test. [svchost.FromWire] parses the host. Variables with an invalid hostname or an empty
-// value are ignored. A value that [NewToken] refuses is an error for its host.
+// value are ignored. Of several for a host, the last by name counts. A value that [NewToken] refuses is an error for its host.
 func Environ(environ []string) *Environment {
 	values := map[string]string{}
 	for _, entry := range environ {

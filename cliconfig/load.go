@@ -37,6 +37,9 @@ import (
 // Of several credentials or host blocks for a host, the last counts. Unknown settings are warnings. Unlike the CLI, Load
 // refuses a network mirror URL with a space, query, fragment or user name. In JSON it accepts an installation method
 // that is an object, not a list.
+//
+// A configuration has at most 1,000 files of 1 MiB, together 8 MiB and 100,000 words, 64 nested levels and 1,000
+// installation methods. More is [failure.ErrTooLarge].
 func Load(ctx context.Context, sys System) (*Config, error) {
 	l := newLoader(sys)
 	l.files(ctx)

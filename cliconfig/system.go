@@ -32,7 +32,7 @@ type System struct {
 	Dir string // working directory; if empty, relative paths stay relative
 
 	// Terraform selects the rules of Terraform: .tofurc, tofu.rc, and the directories opentofu in XDG_CONFIG_HOME and
-	// XDG_DATA_HOME are ignored. See [Config.DefaultHost].
+	// XDG_DATA_HOME, and credentials for OCI, are ignored. See [Config.DefaultHost].
 	Terraform bool
 
 	GOOS, GOARCH string // for the rules of paths; if empty, of package runtime

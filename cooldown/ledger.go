@@ -60,7 +60,7 @@ const (
 	maxSeen = 253402300800 // 10000-01-01T00:00:00Z
 )
 
-// FirstSeen implements [Dates]. It records new versions, and removes none.
+// FirstSeen implements [Dates]. It records new versions, and removes none. Errors are as of Record.
 func (l *Ledger) FirstSeen(ctx context.Context, of Subject, list []Version) ([]time.Time, error) {
 	times := make([]time.Time, len(list))
 	err := l.visit(ctx, of, clock(l.Now), false, func(p *page) {

@@ -119,7 +119,8 @@ func (p *Page) check(prefix, token string) error {
 	return nil
 }
 
-// List returns the entries of a directory, from pages of names with a prefix up to the next slash.
+// List returns the entries of a directory, from pages of names with a prefix up to the next slash. More than 250 pages or
+// 100,000 entries are [failure.ErrTooLarge].
 func List(ctx context.Context, prefix string, get func(token string) (*Page, error)) ([]storage.Entry, error) {
 	var entries []storage.Entry
 	listed := 0
@@ -162,7 +163,7 @@ func List(ctx context.Context, prefix string, get func(token string) (*Page, err
 
 // Download writes the objects with a prefix into the directory dir, without the prefix in their names. The
 // error wraps [failure.ErrNotFound] if there is none, and [failure.ErrChanged] if an object does not have its
-// listed size. report, if not nil, gets the bytes of all objects.
+// listed size, and [failure.ErrTooLarge] beyond limits or 250 pages. report, if not nil, gets the bytes of all objects.
 func Download(ctx context.Context, dir, prefix string, limits checksum.Limits, report func(progress.Event), get func(token string) (*Page, error), open func(Object) (io.ReadCloser, error)) error {
 	meter := &progress.Meter{Report: report}
 	meter.Start(0)

@@ -11,7 +11,8 @@ import (
 	"github.com/tofureg/tofureg/failure"
 )
 
-// Guard sends the requests of an SDK, which contain secrets. It limits the bodies of lists and errors.
+// Guard sends the requests of an SDK, which contain secrets. It limits the bodies of lists and errors, and
+// refuses an answer that is not the requested part of an object.
 type Guard struct {
 	Check    func(*url.URL) error       // refuses a URL before the request; if nil, HTTPS(false)
 	IsObject func(r *http.Request) bool // for a GET of any size; if nil, no request is
