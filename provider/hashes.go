@@ -126,11 +126,11 @@ func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, 
 
 // HashesError says for which platforms [Hashes] failed.
 type HashesError struct {
-	Platforms map[addrs.Platform]error
-	Err       error // joins them; it wraps the error of each
+	Platforms map[addrs.Platform]error // not empty
+	Err       error                    // joins them; it wraps the error of each
 }
 
-func (e *HashesError) Error() string { return e.Err.Error() }
+func (e *HashesError) Error() string { return fmt.Sprint(e.Err) }
 func (e *HashesError) Unwrap() error { return e.Err }
 
 // hashing is a call of Hashes.

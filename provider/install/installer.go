@@ -171,7 +171,7 @@ var ErrReadOnly = errors.New("the lock file must change")
 
 // LockedError means that the locked version cannot be kept: set [Installer.Upgrade].
 type LockedError struct {
-	// Locked.
+	// In the lock file.
 	Provider   addrs.Provider
 	Version    addrs.Version
 	Constraint addrs.ProviderConstraint // as required
