@@ -76,12 +76,13 @@ func (p *Package) Evidence() verify.Evidence {
 		AttestationError: p.AttestationError,
 		Requested:        p.requested(),
 	}
-	// OpenTofu records what its own registry states without proof.
-	recorded := p.FromRegistry && p.Provider.Host() == addrs.DefaultHost()
+	if p.FromRegistry {
+		ev.Registry = p.Provider.Host().String()
+	}
 	for _, platform := range slices.SortedFunc(maps.Keys(p.Hashes), addrs.Platform.Compare) {
 		hashes := p.Hashes[platform]
 		ev.OthersStated = ev.OthersStated || platform != p.Platform && len(hashes) > 0
-		if recorded {
+		if p.FromRegistry {
 			ev.Packages = append(ev.Packages, slices.Clone(hashes))
 		}
 	}

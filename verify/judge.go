@@ -446,12 +446,15 @@ func (c CheckedSums) compare(r *Report, ev Evidence, hashes []checksum.Hash) err
 	return nil
 }
 
+// recorded is the registry whose h1 OpenTofu records without proof.
+const recorded = "registry.opentofu.org"
+
 // recordable returns the h1 in ev.Packages that a lock file may record: the registry states the zh
 // of the same package, and the signed document lists it. Nothing binds an h1 to its zh, so the
 // registry is believed. local is left out, because the hashes of this package are computed.
 func (c CheckedSums) recordable(ev Evidence, local []checksum.Hash) []checksum.Hash {
 	p := c.policy
-	if p.DropStated || !p.Accept.IsZero() || !p.SameRelease.IsZero() || p.pinned() || c.by == nil {
+	if ev.Registry != recorded || p.DropStated || !p.Accept.IsZero() || !p.SameRelease.IsZero() || p.pinned() || c.by == nil {
 		return nil
 	}
 	listed := c.doc.listed()

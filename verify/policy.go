@@ -164,9 +164,8 @@ type Evidence struct {
 
 	OthersStated bool `json:"others_stated,omitempty"` // hashes are stated for other platforms, see [Policy.AllowUnchecked]
 
-	// Packages are the hashes that registry.opentofu.org states, by platform. Other sources must leave it empty: the CLI
-	// does not record theirs.
-	Packages [][]checksum.Hash `json:"packages,omitempty"`
+	Packages [][]checksum.Hash `json:"packages,omitempty"` // what Registry states for each platform
+	Registry string            `json:"registry,omitempty"` // host of the provider, if the package is from there; see [Report.Stated]
 
 	// Sums is the SHA256SUMS document, Signature its detached signature. If nil, the source names none; an empty slice
 	// is [ErrEmpty].

@@ -351,8 +351,11 @@ func TestReport(t *testing.T) {
 		want   view
 	}{
 		{"signed", verify.Policy{}, p.with(func(ev *verify.Evidence) {
-			ev.Hashes, ev.Packages = stated, [][]checksum.Hash{{p.zh, wrongH1}, {p.other, p.hT}}
+			ev.Hashes, ev.Packages, ev.Registry = stated, [][]checksum.Hash{{p.zh, wrongH1}, {p.other, p.hT}}, "registry.opentofu.org"
 		}), view{[]checksum.Hash{p.zh}, hashlist.Sorted([]checksum.Hash{p.zh, p.other, p.hT})}},
+		{"another registry", verify.Policy{}, p.with(func(ev *verify.Evidence) {
+			ev.Hashes, ev.Packages, ev.Registry = stated, [][]checksum.Hash{{p.other, p.hT}}, "registry.example.com"
+		}), view{[]checksum.Hash{p.zh}, hashlist.Sorted([]checksum.Hash{p.zh, p.other})}},
 		{"unsigned sums", verify.Policy{AllowUnsigned: true}, p.with(unsigned), view{[]checksum.Hash{p.zh}, []checksum.Hash{p.zh}}},
 		{"locked", verify.Policy{Accept: checksum.NewSet(p.zh)}, p.ev, view{[]checksum.Hash{p.zh}, []checksum.Hash{p.zh}}},
 		{"locked by h1", verify.Policy{Accept: checksum.NewSet(p.h1)}, p.with(empty),
@@ -907,7 +910,7 @@ func TestJudgeStated(t *testing.T) {
 	states := func(h []checksum.Hash, change ...func(*verify.Evidence)) verify.Evidence {
 		return p.with(func(ev *verify.Evidence) {
 			ev.Hashes = h
-			ev.Packages = [][]checksum.Hash{h}
+			ev.Packages, ev.Registry = [][]checksum.Hash{h}, "registry.opentofu.org"
 			for _, c := range change {
 				c(ev)
 			}

@@ -55,7 +55,7 @@ type Report struct {
 	Local    []checksum.Hash `json:"local,omitempty"`     // computed from the package
 	Sums     *Sums           `json:"sums,omitempty"`      // checked document, signed or not, or nil
 
-	// Stated are the h1 of other platforms in [Evidence.Packages] whose zh is signed, after [CheckedSums.JudgeStated]
+	// Stated are the h1 of other platforms in [Evidence.Packages] of registry.opentofu.org whose zh is signed, after [CheckedSums.JudgeStated]
 	// also of this platform. See [Policy.DropStated].
 	Stated []checksum.Hash `json:"stated,omitempty"`
 
