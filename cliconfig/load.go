@@ -26,7 +26,7 @@ import (
 //	~/.terraformrc                     on Windows %APPDATA%\terraform.rc
 //	$XDG_CONFIG_HOME/opentofu/tofurc   if set, not on Windows
 //
-// If both are empty, Load then reads *.tfrc and *.tfrc.json of this directory, sorted by name:
+// If both are empty, Load also reads *.tfrc and *.tfrc.json of this directory, sorted by name:
 //
 //	~/.terraform.d                     on Windows %APPDATA%\terraform.d
 //	$XDG_CONFIG_HOME/opentofu          not on Windows, if ~/.terraform.d does not exist

@@ -30,11 +30,11 @@ import (
 // Packages are copied from the cache, never linked, and hashed on the way. Damaged, pruned or incomplete ones are
 // fetched again. But a user who can write to the directory chooses the content of packages without a [Request.H1].
 //
-// A package is found without a request by a full commit of git, a SHA-256 or SHA-512 in [Location.Checksum],
-// [Location.Digest], or a Request.H1 if a package with this hash came from the same URL, apart from its parameters. For
-// another ref, git is asked for its commit. An archive with a known strong ETag, stored within MaxAge or with the hash,
-// is requested, but not received. Other packages are fetched again, as are pages, local packages, and commits to which
-// git applies a filter of the user.
+// No package is requested with a full git commit, a SHA-256 or SHA-512 in [Location.Checksum], a [Location.Digest],
+// or the Request.H1 of a package from the same URL without parameters. For another ref, git is asked for its commit
+// after MaxAge. An archive whose strong ETag is known, and stored within MaxAge or with Request.H1, is requested, but
+// not received. Other packages are fetched again, as are pages, local packages, and commits to which git applies a
+// filter of the user.
 type Cache struct {
 	// Path is the directory, which is created. Where the system has modes, it must belong to the user with mode 0700.
 	// If it cannot be used, packages are fetched.

@@ -17,8 +17,8 @@
 //
 // A package must not contain symbolic links (but see [Options.KeepLinks]), hard links, devices or a bare git
 // repository. Its names must not lead out of the directory, contain a backslash or a control character, be changed by
-// the target's file system, or equal another name on some file system, unless only the case differs. Entries named .git
-// and .hg are omitted. Files get the mode 0755 or 0644, less the umask.
+// the target's file system, or, apart from case, equal another name on some file system. Entries named .git and .hg
+// are omitted. Files get the mode 0755 or 0644, less the umask.
 //
 // # Errors
 //

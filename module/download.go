@@ -62,7 +62,7 @@ type Options struct {
 
 // Download fetches a package: it asks src for a version and the location, unpacks the files into a staging directory
 // .tofureg-* beside r.Dir, verifies r.H1, and moves them to r.Dir. When Download returns, nothing runs. The next
-// Download to r.Dir removes what killed processes, up to eight, or the end of ctx have left.
+// Download to r.Dir removes the rest of up to eight calls that were killed or ended by ctx.
 //
 // R.Dir must not be "." or "..". Missing directories above it are created. Of concurrent calls with the same Dir and
 // without o.Replace, one succeeds. Src may be nil if no location is of KindHTTP and r.Location is set.

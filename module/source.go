@@ -21,9 +21,10 @@ type Lister interface {
 
 // Opener opens locations of [KindHTTP]. It must be safe for concurrent use.
 type Opener interface {
-	// OpenModule starts to fetch from loc. It sends the token of the registry of loc.Module only over https, if Direct
-	// and UseRegistryCredentials are set. If loc.MayBePage, the request has the parameter terraform-get=1. Reads end
-	// soon after ctx does. After failure.ErrChanged, the caller may open again and must discard what it has read.
+	// OpenModule starts to fetch from loc. It sends the token of the registry of loc.Module only over https, and only
+	// if both Direct and UseRegistryCredentials are set. If loc.MayBePage, the request has the parameter
+	// terraform-get=1. Reads end soon after ctx does. After failure.ErrChanged, the caller may open again and must
+	// discard what it has read.
 	OpenModule(ctx context.Context, loc *Location) (*Body, error)
 }
 

@@ -30,7 +30,7 @@ const (
 	Located     Kind = "located"      // Location is known, or has changed
 	Waiting     Kind = "waiting"      // another process or goroutine works on the same package
 	Unpacking   Kind = "unpacking"    // the archive has arrived
-	Verified    Kind = "verified"     // the archive is accepted; after a download also stored
+	Verified    Kind = "verified"     // the archive is accepted; if downloaded, the file is in place
 	Hashed      Kind = "hashed"       // the hashes are accepted
 	StoreFailed Kind = "store failed" // a store of hashes failed with Err; the job goes on
 )
@@ -57,11 +57,11 @@ type Event struct {
 	Location string         // of the module, once it is known
 	Version  addrs.Version  // zero before one is selected
 
-	// Bytes have arrived, in later events too; of Kept and Checked, the size. It is 0 without a transfer, and when one
-	// starts.
+	// Bytes is what has arrived, also in later events; of Kept and Checked, the size. It is 0 without a transfer, and
+	// when one starts.
 	Bytes int64
 
-	// Total is expected; 0 if unknown, as from git. A restart does not lower it. At the end it is Bytes.
+	// Total is what is expected; 0 if unknown, as from git. A restart does not lower it. At the end it is Bytes.
 	Total int64
 
 	Err  error  // the cause, if any

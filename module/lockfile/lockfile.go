@@ -111,9 +111,9 @@ func KeyOf(source, constraint string) (Key, error) {
 	return Key{Source: source, Constraint: constraint}, nil
 }
 
-// WithValues returns the key of a source and a constraint of which at least one is an expression. k
-// is the key of their values, and kept as a digest. The arguments are their texts in the
-// configuration, literals without quotes; URLs in source are redacted.
+// WithValues returns the key of a source and a constraint of which at least one is an expression. k, the key of their
+// values, becomes a digest. The arguments are their texts in the configuration, literals without quotes; URLs in
+// source are redacted.
 func (k Key) WithValues(source, constraint string) Key {
 	sum := sha256.Sum256([]byte(k.Source + "\n" + k.Constraint))
 	return Key{

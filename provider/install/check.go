@@ -21,8 +21,8 @@ type EntryCheck struct {
 	Listed   []checksum.Hash `json:"listed,omitempty"`   // locked zh in the signed document
 	Unlisted []checksum.Hash `json:"unlisted,omitempty"` // other locked zh
 
-	// Unknown are locked hashes without a signature, such as h1. Each admits a package. To compute them, [Installer.Lock]
-	// the provider in an empty File.
+	// Unknown are locked hashes without a signature, such as h1. Each admits a package. To compare them with the
+	// archives, call [Installer.Lock] with an empty File.
 	Unknown []checksum.Hash `json:"unknown,omitempty"`
 }
 

@@ -30,11 +30,11 @@ type Options struct {
 
 // Install makes sure that d has pkg with content that o.Policy accepts.
 //
-// An installed package stays if the policy accepts its h1: one in [verify.Policy].Accept, or with AllowUnsigned one
-// that a source without SHA256SUMS states. Otherwise, and always with the zero policy, Install downloads, verifies and
-// unpacks the archive. It replaces other content, or a symbolic link but not its target. Files get mode 0755 or 0644,
-// less the umask. If Install fails, the installed package stays. When it returns, nothing runs; after the end of ctx,
-// the next Install of the package removes the staging directory.
+// An installed package stays if its h1 is in [verify.Policy].Accept or, with AllowUnsigned, stated by a source
+// without SHA256SUMS. Otherwise, and always with the zero policy, Install downloads, verifies and unpacks the
+// archive. It replaces other content, or a symbolic link but not its target. Files get mode 0755 or 0644, less the
+// umask. If Install fails, the installed package stays. When it returns, nothing runs; after the end of ctx, the next
+// Install of the package removes the staging directory.
 //
 // Calls for the same package, in any process, take turns ([progress.Waiting]). On Unix, a call that waited reuses a
 // download of the same user if its own policy accepts it.

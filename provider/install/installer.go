@@ -36,20 +36,21 @@ type Installer struct {
 	Platform  addrs.Platform           // if zero, that of this program
 	Protocols addrs.ProviderConstraint // as in [provider.Need]
 
-	// LockPlatforms are further platforms to lock. Hashes in a lock file have no platform: if it has an h1 for as many
-	// archives as there are platforms, Platform included, Ensure hashes no archive, otherwise all. After replacing a
+	// LockPlatforms are further platforms to lock. Hashes in a lock file have no platform: unless it has the h1 of as
+	// many archives as there are platforms, Platform included, Ensure hashes all archives. After replacing a
 	// platform, delete the entry.
 	LockPlatforms []addrs.Platform
 
-	// Stated lets a stated h1 replace downloads for LockPlatforms, as in [provider.HashOptions], unless the lock file has
-	// hashes of the version. If false, a new entry has it beside computed ones, unless [verify.Policy.DropStated] is set.
+	// Stated lets a stated h1 replace downloads for LockPlatforms, as in [provider.HashOptions], unless the lock file
+	// has hashes of the version. If false, a new entry has the stated h1 too, unless [verify.Policy.DropStated] is
+	// set.
 	Stated bool
 
 	Upgrade bool // selects new versions instead of the locked ones
 
-	// ReadOnly makes Ensure and Plan fail with [ErrReadOnly] before any request, unless the lock file has hashes for each
-	// required provider, and no other provider. As with -lockfile=readonly of the CLIs, new constraints and more hashes
-	// of a locked version are no error: do not save [Result].Lock. Lock and Upgrade must not be used.
+	// ReadOnly makes Ensure and Plan fail with [ErrReadOnly] before any request if the lock file lacks hashes of a
+	// required provider, or has another provider. As with -lockfile=readonly of the CLIs, new constraints and more
+	// hashes of a locked version are no error, but must not be saved. Lock and Upgrade must not be used.
 	ReadOnly bool
 
 	// DevOverrides are directories of packages under development. Their providers are not resolved, hashed or installed,
@@ -81,10 +82,10 @@ const defaultParallel = 32
 // for Platform. It uses a package in Dir, or else in Cache, with a locked h1. Otherwise it calls [Dir.Install] for
 // Cache or, without one, Dir. terraform.io/builtin/terraform needs no work and must have no constraint.
 //
-// A failure does not stop other providers. The error joins all failures. Each wraps a [*failure.Error], and for example
-// a [*LockedError], a [*lockfile.NotLockedError], [failure.ErrOffline] or an error of package [verify]. The result is
-// valid beside an error: a failed provider has [Selection].Err and its old entry, or if only LockPlatforms failed, a
-// new one, perhaps with signed or stated hashes for them.
+// A failure does not stop other providers. The error joins all failures. Each wraps a [*failure.Error], and for
+// example a [*LockedError], a [*lockfile.NotLockedError], [failure.ErrOffline] or an error of package [verify]. The
+// result is valid beside an error: a failed provider has [Selection].Err and its old entry; if only LockPlatforms
+// failed, it has a new entry, perhaps with their signed or stated hashes.
 func (in *Installer) Ensure(ctx context.Context, want Requirements, lock *lockfile.File) (*Result, error) {
 	return in.run(ctx, want, lock, installing)
 }
@@ -112,9 +113,9 @@ func (in *Installer) Lock(ctx context.Context, want Requirements, lock *lockfile
 type Result struct {
 	Selections []Selection `json:"selections"` // for each required provider, sorted by provider
 
-	// Lock is the updated copy, never nil, migrated by [lockfile.File.Migrate]. A version with locked hashes gains only
-	// computed ones, another also signed ones and [verify.Report.Stated]. Providers that are not required are removed,
-	// except by [Installer.Lock].
+	// Lock is the updated copy, never nil, migrated by [lockfile.File.Migrate]. A version with locked hashes gains
+	// only computed ones, any other also signed ones and [verify.Report.Stated]. Providers that are not required are
+	// removed, except by [Installer.Lock].
 	Lock *lockfile.File `json:"-"`
 }
 
@@ -155,7 +156,7 @@ type Selection struct {
 // Origin says where a package was found.
 type Origin string
 
-// In a field of the [Installer], or built into the CLI.
+// The last three are in fields of the [Installer], or built into the CLI.
 const (
 	FromDir      Origin = "dir"
 	FromCache    Origin = "cache"

@@ -29,7 +29,7 @@ type Want struct {
 	Provider addrs.Provider // required
 	Version  addrs.Version  // required
 
-	Platforms []addrs.Platform // if empty, all that the source lists; an error if it lists none, like a network mirror
+	Platforms []addrs.Platform // if empty, all that the source lists; an error if it lists none, as network mirrors do
 }
 
 // String returns provider and version.
@@ -68,7 +68,8 @@ type Added struct {
 // version when it has tried all wanted archives. Entries of other programs stay unless the archive is missing. When ctx
 // ends, Add lists what it has added, for at most a second.
 //
-// An existing archive of the recorded size is kept unread if o.Policy accepts its record and [Mirror.Reindex] did not write it. Otherwise the archive is judged with the evidence of src, and replaced if it is damaged or another one. A
+// An archive of the recorded size is kept unread if o.Policy accepts its record, unless [Mirror.Reindex] wrote the
+// record. Otherwise the archive is judged with the evidence of src, and replaced if it is damaged or different. A
 // refusal by o.Policy alone deletes nothing.
 //
 // Add returns the added and kept packages, sorted, also with an error, which joins a [*failure.Error] for each failure.

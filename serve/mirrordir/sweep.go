@@ -96,8 +96,8 @@ type SweepResult struct {
 // Sweep deletes files that no document lists any more: removed and replaced files in a store without locks, and uploads
 // of processes that have died. Files of other programs stay unless they were listed and removed.
 //
-// Once a day is enough: a process that is adding a package then uploads it again, and a client that has read a document
-// may have to read it again.
+// Call it once a day: a process that is adding a package uploads it again after a Sweep, and a client may have to
+// read a document again.
 func (m *Mirror) Sweep(ctx context.Context) (SweepResult, error) {
 	var result SweepResult
 	providers, err := m.providers(ctx, func(string, string) {})

@@ -24,9 +24,10 @@
 //	files/modules/NAMESPACE/NAME/name.json
 //
 // DIR has SHA256SUMS, its signature and archives. The record of a version decides what the documents say; clients do
-// not read it. A removed version keeps its record and documents without an archive. URLs in documents are relative, so
-// the files may be below any path. Only terraform.json, which is written once, must be at the root of a host, with the
-// media type application/json. Where it cannot be, a "host" block in the configuration of the CLI names the services.
+// not read it. The record of a removed version stays, and its documents without the archive. URLs in documents are
+// relative, so the files may be below any path. Only terraform.json, which is written once, must be at the root of a
+// host, with the media type application/json. Where it cannot be, a "host" block in the configuration of the CLI
+// names the services.
 //
 // Other documents work with any media type. Terraform before 1.12 reads the location of a module only in a header.
 // These nginx rules add the header and the media type:

@@ -72,8 +72,8 @@ type SweepResult struct {
 // Sweep deletes files that no record names any more: files of removed versions in a store without locks, and uploads of
 // processes that have died. It continues after a version that it cannot sweep; the error joins all errors.
 //
-// Once a day is enough: a process that is publishing a version then uploads it again, and a client that has read a
-// document may have to read it again.
+// Call it once a day: a process that is publishing a version uploads it again after a Sweep, and a client may have to
+// read a document again.
 func (r *Registry) Sweep(ctx context.Context) (result SweepResult, err error) {
 	for _, kind := range []string{providers, modules} {
 		items, failed := r.items(ctx, "files", kind)
