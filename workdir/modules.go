@@ -95,6 +95,7 @@ type walk struct {
 	manifest manifest.File // before this run
 	group    *errgroup.Group
 	slots    *semaphore.Weighted // of downloads
+	asking   *semaphore.Weighted // of modules that are looked for, because each takes memory
 
 	reading sync.Mutex                // one file is parsed at a time, because that takes memory
 	configs map[string]*configuration // by directory
@@ -178,20 +179,27 @@ func (w *walk) visit(ctx context.Context, at *spot) error {
 		if w.tolerant || strings.HasPrefix(c.Source, ".") {
 			local = append(local, c)
 		} else {
-			w.group.Go(func() error { return w.follow(ctx, at, c) })
+			w.group.Go(func() error {
+				if err := w.asking.Acquire(ctx, 1); err != nil {
+					return err
+				}
+				next, err := w.find(ctx, at, c)
+				w.asking.Release(1)
+				return w.follow(ctx, at, c, next, err)
+			})
 		}
 	}
 	for _, c := range local {
-		if err := w.follow(ctx, at, c); err != nil {
+		next, err := w.find(ctx, at, c)
+		if err := w.follow(ctx, at, c, next, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// follow visits the module that a block calls.
-func (w *walk) follow(ctx context.Context, at *spot, c Call) error {
-	next, err := w.find(ctx, at, c)
+// follow visits the module that a block calls, if it was found.
+func (w *walk) follow(ctx context.Context, at *spot, c Call, next *spot, err error) error {
 	if err == nil {
 		return w.visit(ctx, next)
 	}

@@ -12,10 +12,12 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/progress"
 
@@ -168,6 +170,47 @@ module "c" {
 	d.Modules.Fetcher = module.Fetchers{"s3": f, "oci": f}
 	if result, err := d.Prepare(ctx); err != nil || len(result.Modules) != 4 {
 		t.Errorf("Prepare: %+v, %v; want 3 modules that were fetched at the same time", result, err)
+	}
+}
+
+// crowd is a source whose calls wait until 64 of them have begun.
+type crowd struct {
+	module.Source
+	inside, most atomic.Int32
+	once         sync.Once
+	full         chan struct{}
+}
+
+func (s *crowd) ModuleVersions(ctx context.Context, _ addrs.Module) (*module.Versions, error) {
+	n := s.inside.Add(1)
+	defer s.inside.Add(-1)
+	for most := s.most.Load(); n > most && !s.most.CompareAndSwap(most, n); most = s.most.Load() {
+	}
+	if n == 64 {
+		s.once.Do(func() { close(s.full) })
+	}
+	select {
+	case <-s.full:
+		return &module.Versions{Versions: []module.Release{{Version: addrs.MustParseVersion("1.0.0")}}}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestAsksForAFew: sources are asked for 64 modules at a time, however many a module calls.
+func TestAsksForAFew(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	source := &crowd{full: make(chan struct{})}
+	d := &Dir{Path: t.TempDir(), Registry: source}
+	var b strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&b, "module \"m%d\" {\n  source = \"acme/m%d/aws\"\n}\n", i, i)
+	}
+	write(t, d.Path, map[string]string{"main.tf": b.String()})
+	if result, err := d.Plan(ctx); err != nil || len(result.Modules) != 301 || source.most.Load() != 64 {
+		t.Errorf("Plan: %d modules, %v, %d at a time; want 301, 64 at a time", len(result.Modules), err, source.most.Load())
 	}
 }
 

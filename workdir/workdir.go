@@ -215,7 +215,7 @@ func (d *Dir) walk(plan, real bool) (*walk, error) {
 	copied.Limits = d.Limits.orDefault()
 	data, _ := d.variable("TF_DATA_DIR")
 	w := &walk{
-		dir: &copied, plan: plan, data: filepath.Clean(cmp.Or(d.Data, data, ".terraform")), slots: semaphore.NewWeighted(16),
+		dir: &copied, plan: plan, data: filepath.Clean(cmp.Or(d.Data, data, ".terraform")), slots: semaphore.NewWeighted(16), asking: semaphore.NewWeighted(64),
 		configs: map[string]*configuration{}, visited: manifest.File{},
 		budget: budget{left: maxWork, guard: newGuard(copied.Limits)},
 	}

@@ -24,21 +24,33 @@ type narrow struct {
 func (n *narrow) Error() string { return n.text }
 func (n *narrow) Unwrap() error { return n.wider }
 
-// Join is like [errors.Join], but the text has the first 20 errors and the number of the others.
+// Join is like [errors.Join], but the text has at most 20 errors or 16 KiB, but for the first error, and the number of
+// the others.
 func Join(errs ...error) error {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
-	if len(errs) <= maxJoined {
-		return errors.Join(errs...)
+	if len(errs) == 0 {
+		return nil
 	}
 	return &joined{errs}
 }
 
-const maxJoined = 20
+const (
+	maxJoined = 20
+	maxText   = 16 << 10
+)
 
 type joined struct{ errs []error }
 
 func (j *joined) Error() string {
-	return fmt.Sprintf("%v\nand %d more errors", errors.Join(j.errs[:maxJoined]...), len(j.errs)-maxJoined)
+	text := j.errs[0].Error()
+	for i, err := range j.errs[1:] {
+		next := err.Error()
+		if rest := len(j.errs) - i - 1; i+1 == maxJoined || len(text)+1+len(next) > maxText {
+			return fmt.Sprintf("%s\nand %d more errors", text, rest)
+		}
+		text += "\n" + next
+	}
+	return text
 }
 func (j *joined) Unwrap() []error { return j.errs }
 

@@ -1,6 +1,7 @@
 package fault_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,18 @@ func TestJoin(t *testing.T) {
 		}
 		if err == nil || err.Error()+"\n" != want || !errors.Is(err, errs[1]) || !errors.Is(err, errs[n]) {
 			t.Errorf("Join of %d errors: %v, want all with the text %s", n, err, want)
+		}
+	}
+}
+
+// TestJoinLong: the text of long errors has at most 16 KiB, or the first error.
+func TestJoinLong(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int]string{16<<10 - 8: "", 16<<10 - 7: "and 1 more errors", 20 << 10: "and 1 more errors"} {
+		long := errors.New(strings.Repeat("x", size))
+		text := fault.Join(long, errors.New("no page")).Error()
+		if want := long.Error() + "\n" + cmp.Or(want, "no page"); text != want {
+			t.Errorf("Join of %d bytes and another ends with %q, want %q", size, text[len(text)-30:], want[len(want)-30:])
 		}
 	}
 }
