@@ -31,7 +31,7 @@ import (
 // The limits of modules: their number, nested calls, and the bytes of their keys and sources.
 const (
 	maxModules = 10_000
-	maxTexts   = 8 << 20
+	maxTexts   = 4 << 20
 	maxCalls   = 50
 )
 

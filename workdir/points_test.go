@@ -781,7 +781,7 @@ func TestTreeLimits(t *testing.T) {
 		}, "tests: the directory has more than 10000 files"},
 		"names and sources": {maxTexts, func(n int) map[string]string {
 			var text strings.Builder
-			for i := range maxText / 2 { // with as many bytes, but for the last one
+			for i := range maxText / 4 { // with as many bytes each, but for one
 				rest := maxText - len("m0000./x")
 				if i == 0 {
 					rest -= maxTexts - n
@@ -789,7 +789,7 @@ func TestTreeLimits(t *testing.T) {
 				fmt.Fprintf(&text, `,"m%04d":{"source":"./%sx%s"}`, i, strings.Repeat("./", rest/2), strings.Repeat("/", rest%2))
 			}
 			return map[string]string{"main.tf.json": `{"module":{` + text.String()[1:] + `}}`, "x/main.tf": ""}
-		}, "the names and sources of all modules have more than 8388608 bytes"},
+		}, "the names and sources of all modules have more than 4194304 bytes"},
 		"name of a module": {maxName, func(n int) map[string]string {
 			return map[string]string{"main.tf": calls(strings.Repeat("a", n-1), "./m", 1), "m/main.tf": ""}
 		}, "a name of more than 1024 bytes"},

@@ -39,11 +39,11 @@ import (
 const Name = "modules.json"
 
 const (
-	maxSize   = 16 << 20 // bytes of a manifest
-	maxCommas = 100_000  // four for a module
+	maxSize   = 8 << 20 // bytes of a manifest
+	maxCommas = 100_000 // four for a module
 )
 
-// ErrSyntax also means invalid UTF-8, or more than 16 MiB or 100,000 commas.
+// ErrSyntax also means invalid UTF-8, or more than 8 MiB or 100,000 commas.
 var ErrSyntax = errors.New("not a manifest of modules; remove the file to install the modules again")
 
 // Record is the entry of a module. Its texts may be invalid.

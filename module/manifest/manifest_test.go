@@ -202,7 +202,7 @@ func TestParse(t *testing.T) {
 		"null": {`{"Modules":null}`, 0}, "nothing": {"", -1}, "list": {"[]", -1}, "cut": {`{"Modules":[`, -1}, "invalid UTF-8": {"{\"Modules\":[{\"Key\":\"\xff\"}]}", -1}, "number": {`{"Modules":[{"Key":1}]}`, -1},
 		"an unknown member": {`{"Modules":[{"Key":"a","New":true}]}`, 1},
 		"one key twice":     {`{"Modules":[{"Key":"a"},{"Key":"a","Dir":"x"}]}`, 1},
-		"16 MiB":            {pad(16 << 20), 0}, "16 MiB + 1": {pad(16<<20 + 1), -1},
+		"8 MiB":             {pad(8 << 20), 0}, "8 MiB + 1": {pad(8<<20 + 1), -1},
 		"100,000 commas": {members(100_001), 1}, "100,001 commas": {members(100_002), -1},
 	} {
 		got, err := manifest.Parse([]byte(c.text))
