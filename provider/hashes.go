@@ -27,8 +27,8 @@ import (
 type HashOptions struct {
 	Policy verify.Policy // as in [DownloadOptions]
 
-	// Locked, if not zero, has the hashes of a locked version. For a package of which the source states one of them, it
-	// replaces [verify.Policy.Accept], otherwise [verify.Policy.SameRelease].
+	// Locked, if not zero, has the hashes of a locked version. If the source states one of them for a package, they
+	// replace [verify.Policy.Accept], otherwise [verify.Policy.SameRelease].
 	Locked checksum.Set
 
 	// Stated lets an h1 in [verify.Report.Stated] replace a download, at registry.opentofu.org only, if Policy accepts
@@ -55,8 +55,8 @@ type HashStore interface {
 }
 
 // Hashes returns what a lock file records about p at v: for each platform, at least one, a report whose
-// [verify.Report.Recordable] has the zh and the h1 of the archive (two h1 if it has entries for directories), or the h1
-// of an unpacked package.
+// [verify.Report.Recordable] has the zh and the h1 of the archive (two h1 if the archive has entries for
+// directories), or the h1 of an unpacked package.
 //
 // Hashes judges each package by o.Policy. It downloads an archive unless o.Store has the h1 for the stated zh, or
 // o.Stated applies. If some platforms fail, the map has the reports of the others, and the error is a

@@ -14,15 +14,15 @@ import (
 // A Policy decides which packages are accepted. The zero Policy requires that SHA256SUMS lists the archive and is signed
 // by a listed key. A Policy is safe for concurrent use.
 //
-// Every policy refuses a mismatch with the stated size and hashes. Where SHA256SUMS and signature are checked, it also
-// refuses bad signatures, unlisted keys, revoked keys (see [CheckSignature]) and another digest.
+// Every policy refuses a mismatch with the stated size and hashes. Where SHA256SUMS and signature are checked, it
+// also refuses bad signatures, unlisted or revoked keys (see [CheckSignature]) and a wrong digest.
 type Policy struct {
 	// Accept, if not zero, holds the locked hashes of all platforms. The package must have one of them. SHA256SUMS and
 	// signature are then checked only with RequireSignature, despite Keys and Fingerprints.
 	Accept checksum.Set
 
 	// SameRelease, if not zero, holds known hashes of the version. If SHA256SUMS is checked, signed or not, and lists
-	// none of their zh, the error is [ErrOtherRelease]. Without hashes it refuses every package.
+	// none of their zh, the error is [ErrOtherRelease]. A Set without hashes that is not zero refuses every package.
 	SameRelease checksum.Set
 
 	RequireSignature bool // a valid one, even if a hash is accepted

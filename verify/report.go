@@ -55,8 +55,8 @@ type Report struct {
 	Local    []checksum.Hash `json:"local,omitempty"`     // computed from the package
 	Sums     *Sums           `json:"sums,omitempty"`      // checked document, signed or not, or nil
 
-	// Stated are the h1 of other platforms in [Evidence.Packages] of registry.opentofu.org whose zh is signed, after [CheckedSums.JudgeStated]
-	// also of this platform. See [Policy.DropStated].
+	// Stated are the h1 that registry.opentofu.org states beside a signed zh: of other platforms, after
+	// [CheckedSums.JudgeStated] also of this one. See [Policy.DropStated].
 	Stated []checksum.Hash `json:"stated,omitempty"`
 
 	// Believed is when an earlier call of [github.com/tofureg/tofureg/provider/install] computed the h1 in Local,

@@ -32,7 +32,7 @@
 //
 // Processes and the CLI can share a directory. Packages are unpacked below ".tofureg", verified and renamed. Windows
 // cannot replace or remove a package whose program is running. Calls that may change a package lock the file
-// OS_ARCH.lock beside it, as OpenTofu 1.10 and later do. Terraform takes no lock.
+// OS_ARCH.lock beside it, as OpenTofu 1.10 and later do. Terraform takes no lock: do not install with both at a time.
 //
 // [layout]: https://opentofu.org/docs/cli/config/config-file/
 // [hashes]: https://github.com/tofureg/tofureg/blob/main/docs/concepts.md#hash

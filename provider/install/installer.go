@@ -29,8 +29,8 @@ type Installer struct {
 
 	Copy bool // as in [Options], also for packages of Cache; existing links stay
 
-	// Policy gets locked hashes of the version as Accept; for LockPlatforms, see [provider.HashOptions].Locked. With
-	// RequireSignature or Provenance each Ensure downloads the archive.
+	// Locked hashes of the version replace Accept of the Policy; for LockPlatforms, see
+	// [provider.HashOptions].Locked. With RequireSignature or Provenance each Ensure downloads the archive.
 	Policy provider.Policies
 
 	Platform  addrs.Platform           // if zero, that of this program

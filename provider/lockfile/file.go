@@ -145,8 +145,8 @@ func (f *File) unreadableAt(p addrs.Provider, v addrs.Version) bool {
 }
 
 // Accept returns the hashes of version v of p, for [github.com/tofureg/tofureg/verify.Policy].Accept. If f does not
-// cover v, the Set refuses every package. To permit versions that are not locked, call [File.Covers] first, and leave
-// Policy.Accept zero.
+// cover v, the Set refuses every package. To permit versions that are not locked, leave Policy.Accept zero if
+// [File.Covers] is false.
 func (f *File) Accept(p addrs.Provider, v addrs.Version) checksum.Set {
 	if !f.Covers(p, v) {
 		return checksum.NewSet()
@@ -176,7 +176,8 @@ func (f *File) Clone() *File {
 func (f *File) Warnings() []*ParseError { return slices.Clone(f.warnings) }
 
 // Merge records version v of p, its constraint c, and hashes of its packages for any platforms. If p is locked at v,
-// the hashes are added; at another version, the old ones are dropped. The zero c removes a readable constraint.
+// the hashes are added; at another version, the old ones are dropped. The zero c removes the old constraint if it
+// could be read.
 //
 // For a new version, pass [github.com/tofureg/tofureg/verify.Report.Recordable]. If [File.Covers] is true, verify with
 // [File.Accept], and pass only the Local of the report.

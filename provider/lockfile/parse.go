@@ -37,8 +37,8 @@ func Parse(data []byte, filename string) (*File, error) {
 //
 // ParseLenient accepts values that are not in canonical form. Constraints that it cannot read are zero; their text
 // stays until the entry gets others. Other unknown content may hide hashes. In an entry, such as a misspelt argument,
-// it makes the entry Unreadable. Outside, such as an unknown block, it makes all entries Unreadable, and [File.Covers]
-// true for all other providers.
+// it makes the entry Unreadable. Outside entries, such as an unknown block, it makes all entries Unreadable, and
+// [File.Covers] true for providers without one.
 //
 // The error is a [*ParseError] if the syntax is too ambiguous to edit, or wraps
 // [github.com/tofureg/tofureg/failure.ErrTooLarge].
