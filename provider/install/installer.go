@@ -29,7 +29,7 @@ type Installer struct {
 
 	Copy bool // as in [Options], also for packages of Cache; existing links stay
 
-	// Locked hashes of the version replace Accept of the Policy; for LockPlatforms, see
+	// Policy is for each provider. Locked hashes of the version replace its Accept; for LockPlatforms, see
 	// [provider.HashOptions].Locked. With RequireSignature or Provenance each Ensure downloads the archive.
 	Policy provider.Policies
 
@@ -76,16 +76,18 @@ type Installer struct {
 
 const defaultParallel = 32
 
-// Ensure installs the required providers and updates a copy of lock, which the caller saves.
+// Ensure installs the required providers and updates a copy of lock, which the caller saves: it gains hashes, and
+// loses providers that are not required.
 //
-// Ensure keeps a locked version. Without one, or with Upgrade, it selects the newest allowed version that has a package
-// for Platform. It uses a package in Dir, or else in Cache, with a locked h1. Otherwise it calls [Dir.Install] for
-// Cache or, without one, Dir. terraform.io/builtin/terraform needs no work and must have no constraint.
+// Ensure keeps a locked version. Without one, or with Upgrade, it selects the newest allowed version that has a
+// package for Platform. It uses a package in Dir, or else in Cache, with a locked h1, and then sends no request
+// unless LockPlatforms need one. Otherwise it calls [Dir.Install] for Cache or, without one, Dir.
+// terraform.io/builtin/terraform needs no work and must have no constraint.
 //
 // A failure does not stop other providers. The error joins all failures. Each wraps a [*failure.Error], and for
 // example a [*LockedError], a [*lockfile.NotLockedError], [failure.ErrOffline] or an error of package [verify]. The
-// result is valid beside an error: a failed provider has [Selection].Err and its old entry; if only LockPlatforms
-// failed, it has a new entry, perhaps with their signed or stated hashes.
+// result is never nil, and valid beside an error: a failed provider has [Selection].Err and its old entry; if only
+// LockPlatforms failed, it has a new entry, perhaps with their signed or stated hashes.
 func (in *Installer) Ensure(ctx context.Context, want Requirements, lock *lockfile.File) (*Result, error) {
 	return in.run(ctx, want, lock, installing)
 }
