@@ -290,7 +290,9 @@ type outcome struct {
 func typed(t testing.TB, err error) outcome {
 	t.Helper()
 	each(err, func(err error) {
-		if fmt.Sprintf("%T", err) != "*errors.joinError" { // which is made of lines
+		switch fmt.Sprintf("%T", err) {
+		case "*errors.joinError", "*fault.joined": // which are made of lines
+		default:
 			printable(t, "the error", err.Error())
 		}
 	})
