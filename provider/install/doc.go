@@ -4,7 +4,7 @@
 //
 //	registry.opentofu.org/hashicorp/random/3.6.0/linux_amd64/terraform-provider-random_v3.6.0
 //
-// [Dir.Install] installs one package from a source:
+// [Dir.Install] installs one package from a source, such as a [github.com/tofureg/tofureg/regclient.Client]:
 //
 //	dir := &install.Dir{Path: ".terraform/providers"}
 //	done, err := dir.Install(ctx, src, pkg, install.Options{})
