@@ -14,10 +14,12 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
+// The tests of stamps are not parallel: a program that another test starts has the open files of this process for a
+// moment, and a directory with a file that is open for writing is not believed.
+
 // TestStamps: with stamps, an unpacked module is read once, and again when a file has changed. Without, or
 // on a file system that is not believed, each call reads it.
 func TestStamps(t *testing.T) {
-	t.Parallel()
 	base := memtest.OnDisk(t)
 	must.Do(t, os.Chmod(base, 0o755))
 	dir := filepath.Join(base, "vpc")
@@ -49,7 +51,6 @@ func TestStamps(t *testing.T) {
 // TestStampsAfterFetch: stamps also count for a package that another call has put there during the fetch, but only
 // with H1.
 func TestStampsAfterFetch(t *testing.T) {
-	t.Parallel()
 	for _, pin := range []checksum.Hash{{}, h1(t, example)} {
 		base := memtest.OnDisk(t)
 		must.Do(t, os.Chmod(base, 0o755))

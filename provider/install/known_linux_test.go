@@ -18,6 +18,9 @@ import (
 	"github.com/tofureg/tofureg/testkit/regtest"
 )
 
+// The tests of what a Dir remembers are not parallel: a program that another test starts has the open files of this
+// process for a moment, and a directory with a file that is open for writing is read again.
+
 // newKnownDir returns an empty plugin directory on the disk, to which only this user can write. The tests say
 // that it is on an ext4, wherever it is.
 func newKnownDir(t *testing.T) *install.Dir {
@@ -54,7 +57,6 @@ func read(result *install.Result) (n int) {
 // TestHashedOnce: installers that share a cache read each package once, in new directories and in those
 // with links.
 func TestHashedOnce(t *testing.T) {
-	t.Parallel()
 	s, lock := newKnownSite(t, 3)
 	var all atomic.Int32
 	ensure := func(in install.Installer) {
@@ -86,7 +88,6 @@ func TestHashedOnce(t *testing.T) {
 // TestKnownWithoutCache: an installer without a cache reads each package of its directory once. Install
 // knows what it has read, and Lookup reads it.
 func TestKnownWithoutCache(t *testing.T) {
-	t.Parallel()
 	s := newSite(t, 2)
 	s.in.Dir = newKnownDir(t)
 	lock := s.ensure(t, nil).Lock
@@ -113,7 +114,6 @@ func TestKnownWithoutCache(t *testing.T) {
 
 // TestKnownPackageChanges: a package that has changed since it was read is replaced.
 func TestKnownPackageChanges(t *testing.T) {
-	t.Parallel()
 	s, lock := newKnownSite(t, 1)
 	if got := read(s.ensure(t, lock)) + read(s.ensure(t, lock)); got != 1 {
 		t.Fatalf("two calls of Ensure have read %d packages, want 1", got)
@@ -137,7 +137,6 @@ func TestKnownPackageChanges(t *testing.T) {
 // TestStamps: another process with a policy that allows stamps reads no package. Without the policy, or
 // without the directory, each process reads all.
 func TestStamps(t *testing.T) {
-	t.Parallel()
 	s, lock := newKnownSite(t, 3)
 	stamps := filepath.Join(t.TempDir(), "stamps")
 	// anew has the fields of a new process.
@@ -166,7 +165,6 @@ func TestStamps(t *testing.T) {
 
 // TestStampsAreNotLocked: a hash that another process has computed is never added to a lock file.
 func TestStampsAreNotLocked(t *testing.T) {
-	t.Parallel()
 	s, lock := newKnownSite(t, 1)
 	s.in.Cache.Stamps = filepath.Join(t.TempDir(), "stamps")
 	s.ensure(t, lock)
