@@ -547,3 +547,35 @@ func TestContext(t *testing.T) {
 		}
 	}
 }
+
+// TestWritten: a requirement has its constraint as written and in the canonical form.
+func TestWritten(t *testing.T) {
+	t.Parallel()
+	d := &Dir{Path: t.TempDir()}
+	write(t, d.Path, map[string]string{"main.tf": "terraform {\n  required_providers {\n    a = { source = \"acme/a\", version = \"~>3.0,!=3.1\" }\n    b = { source = \"acme/b\" }\n  }\n}\n"})
+	m, err := d.Read(t.Context())
+	if err != nil || len(m.Providers) != 2 {
+		t.Fatalf("Read: %+v, %v; want two providers", m, err)
+	}
+	for i, want := range []struct{ written, canonical string }{{"~>3.0,!=3.1", "~> 3.0, != 3.1"}, {"", ""}} {
+		if r := m.Providers[i]; r.Written != want.written || r.Constraint != addrs.MustParseProviderConstraint(want.canonical) {
+			t.Errorf("%s: written %q, constraint %q; want %q and %q", r.Provider, r.Written, r.Constraint, want.written, want.canonical)
+		}
+	}
+}
+
+// TestApart: a panic of a function that is called apart reaches the caller, and what it returns does.
+func TestApart(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if v := recover(); v != "deep" {
+			t.Errorf("the caller of apart recovers %v, want the panic", v)
+		}
+	}()
+	done := false
+	apart(func() { done = true })
+	if !done {
+		t.Error("apart has returned before the function")
+	}
+	apart(func() { panic("deep") })
+}

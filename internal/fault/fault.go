@@ -24,8 +24,8 @@ type narrow struct {
 func (n *narrow) Error() string { return n.text }
 func (n *narrow) Unwrap() error { return n.wider }
 
-// Join is like [errors.Join], but the text has at most 20 errors or 16 KiB, but for the first error, and the number of
-// the others.
+// Join is like [errors.Join], but the text ends after 20 errors or 16 KiB, with the number of the others. The first
+// error is whole.
 func Join(errs ...error) error {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if len(errs) == 0 {

@@ -148,7 +148,7 @@ type Selection struct {
 
 	Reports map[addrs.Platform]*verify.Report `json:"reports,omitempty"` // for Platform and each platform hashed for the lock file
 
-	Failed map[addrs.Platform]error `json:"-"` // why platforms have no report, as in [provider.HashesError]; part of Err
+	Failed map[addrs.Platform]error `json:"-"` // of platforms to lock, as in [provider.HashesError]; part of Err
 
 	Warnings []string `json:"warnings,omitempty"` // of the source, safe to print
 
@@ -158,15 +158,15 @@ type Selection struct {
 // Origin says where a package was found.
 type Origin string
 
-// The last three are in fields of the [Installer], or built into the CLI.
+// The places, which are fields of the [Installer] of these names unless a comment says otherwise.
 const (
 	FromDir      Origin = "dir"
 	FromCache    Origin = "cache"
 	FromSource   Origin = "source"
-	FromOverride Origin = "override"
-	FromBuiltIn  Origin = "builtin"
+	FromOverride Origin = "override" // see Installer.DevOverrides
+	FromBuiltIn  Origin = "builtin"  // in the CLI
 
-	FromReattached Origin = "reattached"
+	FromReattached Origin = "reattached" // see Installer.Reattached
 )
 
 // ErrReadOnly is the error of [Installer.ReadOnly].

@@ -241,7 +241,7 @@ func (j *job) explain(platform addrs.Platform, err error) error {
 // queue has the jobs of a provider whose versions are published together, after those before them.
 type queue struct {
 	listed  func() (*files, error) // the files of the provider at some time of the call
-	turn    chan struct{}          // full while somebody publishes (not a mutex: that may wait for a file); also guards err of the jobs
+	turn    chan struct{}          // full while a call publishes (not a mutex: that may wait for a file); also guards err of the jobs
 	waiting []*job                 // guarded by mu of the adder
 }
 
